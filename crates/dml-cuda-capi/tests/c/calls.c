@@ -134,13 +134,6 @@ static void validation(void) {
     WRONG(r.data.DimensionCount = 4000000000u, VALIDATION,
           "ReverseSubsequencesDesc.InputTensor.DimensionCount is 4000000000, must be from 1 to 8 (tensor.dimension_count)");
     reversal(&r);
-    r.data.DimensionCount = 4000000000u;
-    CHECK(dml_cuda_validate(&r.desc, 0, &error) == DML_CUDA_STATUS_VALIDATION
-        && dml_cuda_error_violation_count(error) == 1);
-    CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Rule, "tensor.dimension_count") == 0);
-    CHECK(strcmp(violation.Found, "4000000000") == 0 && strcmp(violation.Required, "from 1 to 8") == 0);
-    dml_cuda_destroy_error(error);
-    reversal(&r);
     r.data.DimensionCount = 0;
     CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation_count(NULL) == 0 && dml_cuda_error_message(NULL) == NULL
@@ -250,21 +243,15 @@ static void arrays(void) {
     FAILS(VALIDATION, "ReverseSubsequencesDesc.OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of "
           "Sizes [2, 4] in the same memory (output.strides.nonzero)", dml_cuda_error_status(error));
     output.StridesInBytes = NULL;
-    /* No size may be 0, for no type. */
-    const int64_t empty[][2] = {{0, 1}, {3, 0}, {0, 0}};
-    for (uint32_t type = DML_CUDA_TENSOR_DATA_TYPE_FLOAT32; type <= DML_CUDA_TENSOR_DATA_TYPE_INT64; ++type) {
-        const uint32_t bytes[] = {0, 4, 2, 4, 2, 1, 4, 2, 1, 8, 8, 8};
-        for (uint32_t n = 0; n < 6; ++n) {
-            DML_CUDA_ARRAY array = {doubles, 1 + n % 2, bytes[type], empty[n / 2], NULL};
-            if (n == 2) continue; /* [3] */
-            CHECK(dml_cuda_compile_sequence(device, &array, type, &start, &delta, &compiled, &error)
-                == DML_CUDA_STATUS_VALIDATION);
-            CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Rule, "tensor.sizes.nonzero") == 0);
-            dml_cuda_destroy_error(error);
-            CHECK(dml_cuda_compile_reversal(device, &array, &of_lengths, &array, 0, &compiled, NULL)
-                == DML_CUDA_STATUS_VALIDATION);
-        }
-    }
+    /* No size may be 0. */
+    const int64_t no_columns[] = {3, 0};
+    DML_CUDA_ARRAY empty = {doubles, 2, 8, no_columns, NULL};
+    CHECK(dml_cuda_compile_sequence(device, &empty, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, &compiled, &error)
+        == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Rule, "tensor.sizes.nonzero") == 0);
+    dml_cuda_destroy_error(error);
+    CHECK(dml_cuda_compile_reversal(device, &empty, &of_lengths, &empty, 0, &compiled, NULL)
+        == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, &compiled, NULL)
         == DML_CUDA_STATUS_VALIDATION);
     FAILS(INVALID_ARGUMENT, "axis is 2, must be from -2 to 1, of an InputTensor of 2 dimensions",

@@ -51,6 +51,22 @@ def reverse_sequence(dtype, shape, time=0, dynamic=False):
     return model([node], [("x", dtype, dims), ("l", np.int64, [dims[1 - time]])], [("y", dtype, dims)])
 
 
+def ranges(dtype):
+    """A Range of a, b and c."""
+    node = helper.make_node("Range", ["a", "b", "c"], ["y"], name="node")
+    return model([node], [(name, dtype, []) for name in "abc"], [("y", dtype, ["n"])])
+
+
+def fills(dtype):
+    """A fill of the shape s from a on, in steps of d."""
+    node = helper.make_node("FillValueSequence", ["s", "a", "d"], ["y"], domain="dml_cuda")
+    return model([node], [("s", np.int64, ["r"]), ("a", dtype, []), ("d", dtype, [])], [("y", dtype, None)])
+
+
+def scalars(dtype, **named):
+    return {name: np.array(value, dtype) for name, value in named.items()}
+
+
 class Counters(ctypes.Structure):
     _fields_ = [("nodes", ctypes.c_uint64), ("runs", ctypes.c_uint64), ("in_place_runs", ctypes.c_uint64)]
 

@@ -16,7 +16,8 @@ import warnings
 os.environ["ALLOW_RELEASED_ONNX_OPSET_ONLY"] = "0"
 import numpy as np
 import onnxruntime as ort
-from common import LIBRARY, ONNX_TYPES, counters, model, of_lanes, reverse, reverse_sequence, same, session, values
+from common import LIBRARY, ONNX_TYPES, counters, fills, model, of_lanes, ranges, reverse, reverse_sequence, same
+from common import scalars, session, values
 from onnx import TensorProto, helper
 
 EVERY_TYPE = list(ONNX_TYPES)
@@ -24,9 +25,7 @@ LENGTH_TYPES = [np.uint32, np.uint64, np.int64]
 
 
 def run_range(dtype, start, limit, delta, **options):
-    node = helper.make_node("Range", ["a", "b", "c"], ["y"], name="node")
-    made = session(model([node], [(name, dtype, []) for name in "abc"], [("y", dtype, ["n"])]), **options)
-    return made.run(None, dict(zip("abc", (np.array(value, dtype) for value in (start, limit, delta)))))[0]
+    return session(ranges(dtype), **options).run(None, scalars(dtype, a=start, b=limit, c=delta))[0]
 
 
 def subsequences(dtype, shape, lengths_dtype, lengths_shape, axis):
@@ -76,24 +75,20 @@ class ReverseSequence(unittest.TestCase):
             found = session(reverse_sequence(np.float32, shape, time, dynamic=True))
             feeds = {"x": np.zeros(shape, np.float32), "l": np.zeros(shape[1 - time], np.int64)}
             same(found.run(None, feeds)[0], feeds["x"])
-        # The lengths are checked even so.
-        for shape, lengths, words in [((0, 2), [1, 0], r"sequence_lens\[0\] is 1, must be from 0 to 0"), ((3, 0), [1], r"sequence_lens is \[1\], must be \[0\]"),
-                                      ((2, 1, 0), [3], r"sequence_lens\[0\] is 3, must be from 0 to 2")]:
-            made = session(reverse_sequence(np.float32, shape, dynamic=True))
-            with self.assertRaisesRegex(Exception, words):
-                made.run(None, {"x": np.zeros(shape, np.float32), "l": np.array(lengths)})
 
-    def test_lengths_out_of_range_are_named(self):
-        made = session(reverse_sequence(np.int32, (4, 3), dynamic=True))
-        x = np.arange(12, dtype=np.int32).reshape(4, 3)
-        for lengths, words in [
-            ([1, 5, 2], r"dml_cuda ReverseSequence: sequence_lens\[1\] is 5, must be from 0 to 4, the size of the time axis"),
-            ([1, 2, -1], r"sequence_lens\[2\] is -1, must be from 0 to 4"),
+    def test_lengths_that_do_not_fit_are_named(self):
+        """Also those of tensors without elements."""
+        for shape, lengths, words in [
+            ((4, 3), [1, 5, 2], r"dml_cuda ReverseSequence: sequence_lens\[1\] is 5, must be from 0 to 4, the size of the time axis"),
+            ((4, 3), [1, 2, -1], r"sequence_lens\[2\] is -1, must be from 0 to 4"),
+            ((4, 3), [1, 2], r"the shape of sequence_lens is \[2\], must be \[3\], the batch size"),
+            ((0, 2), [1, 0], r"sequence_lens\[0\] is 1, must be from 0 to 0"),
+            ((3, 0), [1], r"sequence_lens is \[1\], must be \[0\]"),
+            ((2, 1, 0), [3], r"sequence_lens\[0\] is 3, must be from 0 to 2"),
         ]:
-            with self.assertRaisesRegex(Exception, words):
-                made.run(None, {"x": x, "l": np.array(lengths)})
-        with self.assertRaisesRegex(Exception, r"the shape of sequence_lens is \[2\], must be \[3\], the batch size"):
-            made.run(None, {"x": x, "l": np.array([1, 2])})
+            made = session(reverse_sequence(np.float32, shape, dynamic=True))
+            with self.subTest(words), self.assertRaisesRegex(Exception, words):
+                made.run(None, {"x": np.zeros(shape, np.float32), "l": np.array(lengths)})
 
     def test_attributes_and_ranks_that_cannot_be_are_named(self):
         node = helper.make_node("ReverseSequence", ["x", "l"], ["y"], time_axis=1, batch_axis=1)
@@ -190,11 +185,10 @@ class OwnDomain(unittest.TestCase):
         self.assertEqual(found.tolist(), [3, 2, 1, 4])
 
     def test_fills_of_every_type(self):
-        node = helper.make_node("FillValueSequence", ["s", "a", "d"], ["y"], domain="dml_cuda")
         for dtype in (np.float32, np.float16, *(f"{sign}{bits}" for sign in ("int", "uint") for bits in (8, 16, 32, 64))):
-            made = session(model([node], [("s", np.int64, ["r"]), ("a", dtype, []), ("d", dtype, [])], [("y", dtype, None)]))
+            made = session(fills(dtype))
             run = lambda shape, start, delta: made.run(None,
-                {"s": np.array(shape, np.int64), "a": np.array(start, dtype), "d": np.array(delta, dtype)})[0]
+                {"s": np.array(shape, np.int64), **scalars(dtype, a=start, d=delta)})[0]
             same(run([2, 3], 5, 2), np.array([[5, 7, 9], [11, 13, 15]], dtype))
             same(run([], 5, 2), np.array(5, dtype))
             same(run([0, 3], 5, 2), np.zeros((0, 3), dtype))
@@ -241,15 +235,10 @@ class Memory(unittest.TestCase):
                 same(output, reverse(x, lengths[None, :, None], 0))
                 with self.assertRaisesRegex(Exception, r"sequence_lens\[2\] is 6"):
                     made.run(None, {"x": given, "l": shifted(np.array([5, 0, 6]), of_lengths)})
-        node = helper.make_node("Range", ["a", "b", "c"], ["y"])
-        made = session(model([node], [(name, np.float64, []) for name in "abc"], [("y", np.float64, ["n"])]))
-        feeds = {name: shifted(np.array(value, np.float64), 3) for name, value in zip("abc", (1, 3, 0.5))}
-        same(made.run(None, feeds)[0], np.arange(1, 3, 0.5))
-        node = helper.make_node("FillValueSequence", ["s", "a", "d"], ["y"], domain="dml_cuda")
-        made = session(model([node], [("s", np.int64, [2]), ("a", np.int32, []), ("d", np.int32, [])],
-            [("y", np.int32, None)]))
-        found = made.run(None, {"s": shifted(np.array([2, 2]), 1), "a": shifted(np.array(7, np.int32), 2),
-            "d": np.array(1, np.int32)})[0]
+        feeds = {name: shifted(value, 3) for name, value in scalars(np.float64, a=1, b=3, c=0.5).items()}
+        same(session(ranges(np.float64)).run(None, feeds)[0], np.arange(1, 3, 0.5))
+        feeds = {name: shifted(value, 2) for name, value in scalars(np.int32, a=7, d=1).items()}
+        found = session(fills(np.int32)).run(None, {"s": shifted(np.array([2, 2]), 1), **feeds})[0]
         same(found, np.array([[7, 8], [9, 10]], np.int32))
 
     def test_sessions_leave_nothing_behind(self):
@@ -335,8 +324,7 @@ import sys
 from common import session
 session(sys.argv[1], replace=sys.argv[2] if sys.argv[2:] else None, log_severity_level=1)
 """
-        own = helper.make_node("ReverseSubsequences", ["x", "l"], ["y"], axis=1, domain="dml_cuda", name="node")
-        own = model([own], [("x", np.float32, [2, 2]), ("l", np.int64, [2, 1])], [("y", np.float32, [2, 2])])
+        own = subsequences(np.float32, (2, 2), np.int64, (2, 1), 1)
         line = "dml_cuda runs ReverseSequence `node` on CPU, as {} asks"
         of_entry, of_variable = line.format("dml_cuda.replace_onnx"), line.format("the environment variable DML_CUDA_REPLACE_ONNX")
         for serialized, entries, variable, required in [
@@ -403,8 +391,7 @@ ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
 class Concurrency(unittest.TestCase):
     def test_eight_threads_on_one_session_with_many_shapes(self):
         made = session(reverse_sequence(np.float32, (1, 1, 1), dynamic=True))
-        node = helper.make_node("Range", ["a", "b", "c"], ["y"])
-        ranges = session(model([node], [(name, np.int32, []) for name in "abc"], [("y", np.int32, ["n"])]))
+        counted = session(ranges(np.int32))
 
         def work(thread):
             random = np.random.default_rng(thread)
@@ -414,9 +401,9 @@ class Concurrency(unittest.TestCase):
                 lengths = random.integers(0, shape[0] + 1, shape[1])
                 same(made.run(None, {"x": x, "l": lengths})[0], reverse(x, lengths[None, :, None], 0))
                 start, count, delta = (int(random.integers(1, 300)) for _ in range(3))
-                feeds = zip("abc", (start, start + count * delta, delta))
-                same(ranges.run(None, {name: np.array(value, np.int32) for name, value in feeds})[0],
-                    np.arange(start, start + count * delta, delta, dtype=np.int32))
+                limit = start + count * delta
+                same(counted.run(None, scalars(np.int32, a=start, b=limit, c=delta))[0],
+                    np.arange(start, limit, delta, dtype=np.int32))
             return True
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -12,7 +12,8 @@ import unittest
 
 import numpy as np
 import onnxruntime as ort
-from common import LIBRARY, counters, model, of_lanes, reverse, reverse_sequence, same, session, values
+from common import LIBRARY, counters, fills, model, of_lanes, ranges, reverse, reverse_sequence, same, scalars
+from common import session, values
 from onnx import helper
 
 try:
@@ -154,16 +155,12 @@ class Cuda(unittest.TestCase):
         for dtype, start, limit, delta in [(np.float32, 0, 1e5, 0.1), (np.float64, -3, 1e4, 0.7),
                                            (np.int16, -100, 30000, 7), (np.int32, 10, -100000, -3),
                                            (np.int64, 1 << 40, (1 << 40) + 77777, 5), (np.float32, 3, 3, 1)]:
-            node = helper.make_node("Range", ["a", "b", "c"], ["y"])
-            serialized = model([node], [(name, dtype, []) for name in "abc"], [("y", dtype, ["n"])])
-            feeds = dict(zip("abc", (np.array(value, dtype) for value in (start, limit, delta))))
-            made, here = on_gpu(serialized), session(serialized)
+            feeds = scalars(dtype, a=start, b=limit, c=delta)
+            made, here = on_gpu(ranges(dtype)), session(ranges(dtype))
             same(made.run(None, feeds)[0], here.run(None, feeds)[0])
-        node = helper.make_node("FillValueSequence", ["s", "a", "d"], ["y"], domain="dml_cuda")
         for dtype in (np.float32, np.float16, np.int8, np.uint16, np.uint32, np.uint64):
-            serialized = model([node], [("s", np.int64, ["r"]), ("a", dtype, []), ("d", dtype, [])], [("y", dtype, None)])
-            feeds = {"s": np.array([33, 77]), "a": np.array(3, dtype), "d": np.array(5, dtype)}
-            made, here = on_gpu(serialized), session(serialized)
+            feeds = {"s": np.array([33, 77]), **scalars(dtype, a=3, d=5)}
+            made, here = on_gpu(fills(dtype)), session(fills(dtype))
             same(made.run(None, feeds)[0], here.run(None, feeds)[0])
 
     def test_a_buffer_that_nobody_reads_again_is_reversed_in_place(self):

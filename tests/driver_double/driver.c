@@ -76,10 +76,12 @@ static struct object **find(int kind, const void *at) {
     return o;
 }
 
-static void check(int kind, const void *at, size_t size) {
+/* The object with a handle. Reports one that is not live, and memory past its end. */
+static struct object *check(int kind, const void *at, size_t size) {
     struct object *o = *find(kind, at);
     if (!o) report("an unknown or destroyed handle");
     else if (kind == MEMORY && (const char *)at + size > o->at + o->size) report("memory past its end");
+    return o;
 }
 
 static void drop(int kind, void *at) {
@@ -105,7 +107,9 @@ static void check_stream(void *stream) {
 
 static int is_captured(void *stream) { return *find(STREAM, stream) && (*find(STREAM, stream))->captured; }
 
-static void not_captured(void *stream) {
+/* A stream that is not being captured. */
+static void check_idle(void *stream) {
+    check_stream(stream);
     if (is_captured(stream)) report("on a stream that is being captured");
 }
 
@@ -135,11 +139,10 @@ static void copy_launches(enum state from, void *owner, enum state to, void *new
         if (l->state == from && l->owner == owner) add_launch(to, new_owner, *l);
 }
 
-/* Without an owner: all of that state. */
-static void remove_launches(enum state state, void *owner) {
+static void remove_launches(enum state state, void *owner, unsigned long until) {
     for (struct launch **l = &launches; *l;) {
         struct launch *this = *l;
-        if (this->state != state || (owner && this->owner != owner)) l = &this->next;
+        if (this->state != state || this->owner != owner || this->position > until) l = &this->next;
         else *l = this->next, free(this);
     }
 }
@@ -153,11 +156,7 @@ static struct waiting {
 
 /* The work of a stream up to a position is done, and with it the work that it waited for. */
 static void done(void *stream, unsigned long position) {
-    for (struct launch **l = &launches; *l;) {
-        struct launch *this = *l;
-        if (this->state != QUEUED || this->owner != stream || this->position > position) l = &this->next;
-        else *l = this->next, free(this);
-    }
+    remove_launches(QUEUED, stream, position);
     for (struct waiting **w = &waits; *w;) {
         struct waiting *this = *w;
         if (this->stream != stream || this->position > position) {
@@ -253,24 +252,22 @@ int cuStreamCreate(void **stream, unsigned flags) {
 }
 int cuStreamSynchronize(void *stream) {
     WITH_CONTEXT;
-    check_stream(stream);
-    not_captured(stream);
+    check_idle(stream);
     done(stream, queued);
     return 0;
 }
 int cuStreamDestroy_v2(void *stream) {
     WITH_CONTEXT;
     nothing_queued(stream, NULL, "destroys a stream with queued work");
-    not_captured(stream);
+    check_idle(stream);
     drop(STREAM, stream);
     return 0;
 }
 int cuStreamBeginCapture_v2(void *stream, int mode) {
     WITH_CONTEXT;
-    not_captured(stream);
-    struct object *o = *find(STREAM, stream);
+    check_idle(stream);
+    struct object *o = check(STREAM, stream, 0);
     if (o) o->captured = 1;
-    else report("an unknown or destroyed handle");
     return 0;
 }
 int cuStreamEndCapture(void *stream, void **graph) {
@@ -281,7 +278,7 @@ int cuStreamEndCapture(void *stream, void **graph) {
     if (is_captured(stream)) (*find(STREAM, stream))->captured = 0;
     else report("ends a capture that was not begun");
     if (*graph) copy_launches(CAPTURED, stream, RECORDED, *graph);
-    remove_launches(CAPTURED, stream);
+    remove_launches(CAPTURED, stream, queued);
     return failed;
 }
 int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
@@ -291,15 +288,14 @@ int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long lo
     copy_launches(RECORDED, graph, RECORDED, *executable);
     return 0;
 }
-int cuGraphDestroy(void *graph) { CALL; remove_launches(RECORDED, graph); drop(GRAPH, graph); return 0; }
+int cuGraphDestroy(void *graph) { CALL; remove_launches(RECORDED, graph, queued); drop(GRAPH, graph); return 0; }
 int cuGraphExecDestroy(void *executable) {
-    CALL; remove_launches(RECORDED, executable); drop(EXECUTABLE, executable); return 0;
+    CALL; remove_launches(RECORDED, executable, queued); drop(EXECUTABLE, executable); return 0;
 }
 int cuGraphLaunch(void *executable, void *stream) {
     WITH_CONTEXT;
     check(EXECUTABLE, executable, 0);
-    check_stream(stream);
-    not_captured(stream);
+    check_idle(stream);
     for (struct launch *l = launches; l; l = l->next)
         if (l->state == RECORDED && l->owner == executable) check(MODULE, l->module, 0);
     copy_launches(RECORDED, executable, QUEUED, stream);
@@ -308,38 +304,33 @@ int cuGraphLaunch(void *executable, void *stream) {
 int cuEventCreate(void **event, unsigned flags) { WITH_CONTEXT; *event = add(EVENT, 1); return 0; }
 int cuEventRecord(void *event, void *stream) {
     WITH_CONTEXT;
-    check(EVENT, event, 0);
-    check_stream(stream);
-    not_captured(stream);
-    struct object *o = *find(EVENT, event);
+    check_idle(stream);
+    struct object *o = check(EVENT, event, 0);
     if (o) o->stream = stream, o->position = queued;
     return 0;
 }
 int cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {
     WITH_CONTEXT;
-    check(EVENT, event, 0);
     check(STREAM, stream, 0);
     if (flags != 1) report("an event that is not external");
     struct launch *l = launches;
     while (l && (l->state != CAPTURED || l->owner != stream)) l = l->next;
-    struct object *o = *find(EVENT, event), *module = l ? *find(MODULE, l->module) : NULL;
+    struct object *o = check(EVENT, event, 0), *module = l ? *find(MODULE, l->module) : NULL;
     if (o && module) strcpy(o->kernel, module->kernel);
     return 0;
 }
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     WITH_CONTEXT;
-    check(EVENT, event, 0);
     check(STREAM, stream, 0);
     if (flags != 0) report("an event of a capture");
-    struct object *o = *find(EVENT, event);
+    struct object *o = check(EVENT, event, 0);
     struct waiting *made = malloc(sizeof *made);
     if (o) *made = (struct waiting){stream, o->stream, ++queued, o->position, waits}, waits = made;
     return 0;
 }
 int cuEventSynchronize(void *event) {
     CALL;
-    check(EVENT, event, 0);
-    struct object *o = *find(EVENT, event);
+    struct object *o = check(EVENT, event, 0);
     if (o && o->stream) done(o->stream, o->position);
     return 0;
 }
@@ -394,8 +385,7 @@ int cuModuleLoadData(void **module, const void *image) {
 }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     WITH_CONTEXT;
-    check(MODULE, module, 0);
-    snprintf((*find(MODULE, module))->kernel, 64, "%s", name);
+    snprintf(check(MODULE, module, 0)->kernel, 64, "%s", name);
     *function = module;
     return 0;
 }
@@ -407,23 +397,21 @@ int cuModuleUnload(void *module) {
 }
 int cuFuncSetAttribute(void *function, int which, int value) { WITH_CONTEXT; check(MODULE, function, 0); return 0; }
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, void *stream,
-                   void **parameters, void **extra) {
+                   unsigned shared, void *stream, void **parameters, void **extra) {
     WITH_CONTEXT;
-    check(MODULE, function, 0);
+    struct object *module = check(MODULE, function, 0);
     check_stream(stream);
     if (!gx || !gy || !gz || !bx || !by || !bz || !parameters) report("a launch of nothing");
     struct launch launch = {.module = function};
-    memcpy(launch.words, parameters[0], (*find(MODULE, function))->size);
+    memcpy(launch.words, parameters[0], module->size);
     add_launch(is_captured(stream) ? CAPTURED : QUEUED, stream, launch);
     return 0;
 }
 static int elapsed(float *milliseconds, void *start, void *end) {
     CALL;
     check(EVENT, start, 0);
-    check(EVENT, end, 0);
     const char *fast = getenv("DOUBLE_FAST");
-    struct object *later = *find(EVENT, end);
+    struct object *later = check(EVENT, end, 0);
     *milliseconds = fast && later && strcmp(later->kernel, fast) == 0 ? 0.5f : 1;
     return 0;
 }

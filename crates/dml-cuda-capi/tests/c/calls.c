@@ -24,9 +24,6 @@ static int failed(DML_CUDA_STATUS status, DML_CUDA_STATUS required, const char *
     dml_cuda_destroy_error(error);
     return same;
 }
-#define NO_VERSION \
-    "` is not a version of DirectML, must be such as 1.8.0, from 1.0.0 on and below 2; recorded are 1.0.200610, 1.3.0-dev2, " \
-    "1.4.0, 1.5.1, 1.7.0, 1.8.0, 1.9.0, 1.10.1, 1.12.0, 1.13.1, 1.14.1, 1.15.1, 1.15.4"
 #define FAILS(status, words, call) CHECK(failed(call, DML_CUDA_STATUS_##status, words))
 
 static const uint32_t DATA_SIZES[] = {2, 4}, LENGTH_SIZES[] = {2, 1}, ZEROS[] = {0, 0};
@@ -116,8 +113,7 @@ static void validation(void) {
     dml_cuda_destroy_error(error);
     CHECK(dml_cuda_validate_as(&r.desc, "1.8.0", NULL) == 0);
     CHECK(dml_cuda_validate_as(&r.desc, "1.0.0", NULL) == DML_CUDA_STATUS_VALIDATION);
-    FAILS(INVALID_ARGUMENT, "`6.4" NO_VERSION, dml_cuda_validate_as(&r.desc, "6.4", &error));
-    FAILS(INVALID_ARGUMENT, "`\\u{1b}\\n" NO_VERSION, dml_cuda_validate_as(&r.desc, "\x1b\n", &error));
+    CHECK(dml_cuda_validate_as(&r.desc, "6.4", NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     FAILS(INVALID_ARGUMENT, "directml_version is NULL, must be a text", dml_cuda_validate_as(&r.desc, NULL, &error));
     r.data.Strides = ZEROS;
     CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);
@@ -254,17 +250,12 @@ static void arrays(void) {
         == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, &compiled, NULL)
         == DML_CUDA_STATUS_VALIDATION);
-    FAILS(INVALID_ARGUMENT, "axis is 2, must be from -2 to 1, of an InputTensor of 2 dimensions",
-          dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 2, &compiled, &error));
-    const int64_t of_no_input[2] = {-2, 4};
-    DML_CUDA_ARRAY impossible = {doubles, 2, 8, of_no_input, NULL}, narrow = {doubles, 2, 4, sizes + 7, NULL},
-        short_one = {doubles, 1, 8, sizes + 8, NULL}, sizeless = {doubles, 2, 0, sizes + 7, NULL};
+    DML_CUDA_ARRAY narrow = {doubles, 2, 4, sizes + 7, NULL}, short_one = {doubles, 1, 8, sizes + 8, NULL},
+        sizeless = {doubles, 2, 0, sizes + 7, NULL};
     FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 4, must be 8, the input's",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &narrow, 1, &compiled, &error));
     FAILS(INVALID_ARGUMENT, "OutputTensor has shape [4], must have InputTensor's [2, 4]",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &short_one, 1, &compiled, &error));
-    FAILS(INVALID_ARGUMENT, "dimension 0 of InputTensor is -2, must be at least 0",
-          dml_cuda_compile_reversal(device, &impossible, &impossible, &output, 1, &compiled, &error));
     FAILS(INVALID_ARGUMENT, "an element of InputTensor is 0 bytes, must be from 1 to 34359738360",
           dml_cuda_compile_reversal(device, &sizeless, &of_lengths, &output, 1, &compiled, &error));
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == 0);

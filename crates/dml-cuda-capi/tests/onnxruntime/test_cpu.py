@@ -200,8 +200,6 @@ class OwnDomain(unittest.TestCase):
     def test_errors_name_what_does_not_fit(self):
         for shape, lengths_shape, axis, words in [
             ((4, 6), (3, 1), 1, r"sequence_lengths has shape \[3, 1\], must broadcast to \[4, 1\], input's with 1 at axis"),
-            ((4, 6), (4, 6), 1, r"sequence_lengths has shape \[4, 6\], must broadcast to \[4, 1\]"),
-            ((4, 6), (1, 4, 1), 1, r"sequence_lengths has shape \[1, 4, 1\], must broadcast to \[4, 1\]"),
             ((4, 6), (4, 1), 2, "axis is 2, must be from -2 to 1, of an input of 2 dimensions"),
         ]:
             made = session(subsequences(np.float32, shape, np.uint32, lengths_shape, axis))

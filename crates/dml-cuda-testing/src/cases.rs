@@ -22,9 +22,6 @@ impl Case {
     }
 }
 
-const FILL_TYPES: [T; 10] =
-    [T::Float32, T::Float16, T::Int64, T::Int32, T::Int16, T::Int8, T::UInt64, T::UInt32, T::UInt16, T::UInt8];
-
 /// One type of each width: reversing moves bits, whatever they mean.
 const WIDTHS: [T; 4] = [T::UInt8, T::Float16, T::Float32, T::Float64];
 
@@ -129,7 +126,7 @@ fn scalars(data_type: T) -> (ScalarUnion, ScalarUnion) {
 /// Every fill.
 pub fn fills() -> Vec<Case> {
     let mut cases = Vec::new();
-    for data_type in FILL_TYPES {
+    for &data_type in oracle::FILL {
         let scalars = scalars(data_type);
         cases.extend(COUNTS.map(|count| fill(tensor(data_type, &[count], None), scalars)));
         for &(sizes, strides) in LAYOUTS {

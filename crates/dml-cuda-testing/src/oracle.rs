@@ -6,11 +6,13 @@ use dml_cuda::{
 };
 
 use super::exact;
+use TensorDataType::*;
+
+/// The data types of fills.
+pub const FILL: &[TensorDataType] = &[Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
 
 /// Whether the library must accept a descriptor at the highest feature level.
 pub fn accepts(desc: &OperatorDesc) -> bool {
-    use TensorDataType::*;
-    const FILL: &[TensorDataType] = &[Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
     const REVERSE: &[TensorDataType] =
         &[Float64, Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
     match desc {

@@ -252,22 +252,6 @@ class Torch(unittest.TestCase):
             self.assertEqual(dt.fill_value_sequence((2, 3), 0, 1).device.type, "meta")
         self.assertEqual(dt.fill_value_sequence(torch.Size([2]), 0, 1, device="meta").shape, (2,))
 
-    def test_compiled_and_exported_for_every_batch_size(self):
-        """With lengths that are arguments. test_torch_transforms.py compiles and exports every transform."""
-
-        def function(x, lengths):
-            y = dt.reverse_subsequences(x * 2, lengths, 1)
-            y = y + dt.fill_value_sequence((x.shape[0], 1), 0, 1, torch.float32, x.device)
-            dt.reverse_subsequences_(y, lengths, 1)
-            return dt.reverse_padded_sequence(y, lengths[:, 0], batch_first=True)
-
-        for device in DEVICES:
-            x, lengths = torch.randn(6, 50, device=device), torch.randint(0, 51, (6, 1), device=device)
-            dynamic = torch.compile(function, fullgraph=True, dynamic=True, backend="inductor" if device == "cuda" else "aot_eager")
-            for rows in (3, 6, 2):
-                same(dynamic(x[:rows], lengths[:rows]), function(x[:rows], lengths[:rows]))
-            same(torch.export.export(Module(function), (x, lengths)).module()(x, lengths), function(x, lengths))
-
     def test_errors_name_argument_found_and_required(self):
         for device in DEVICES:
             x = torch.zeros(3, 4, device=device)

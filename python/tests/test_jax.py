@@ -203,7 +203,8 @@ class Jax(unittest.TestCase):
         for name in ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
             is_integer = "int" in name
             most = np.iinfo(name).max if is_integer else 0
-            for start, delta in ((7, -3), (most, most), (np.int8(-1), most // 3), (0, 1)) if is_integer else ((7, -3), (0.1, np.float32(-0.7))):
+            others = ((most, most), (np.int8(-1), most // 3), (0, 1)) if is_integer else ((0.1, np.float32(-0.7)),)
+            for start, delta in ((7, -3), *others):
                 required = dml_cuda.fill_value_sequence((3, 50), start, delta, name)
                 self.same(dj.fill_value_sequence((3, 50), start, delta, name), required)
                 self.same(jax.jit(lambda: dj.fill_value_sequence((3, 50), start, delta, name))(), required)

@@ -14,6 +14,7 @@ import unittest
 import dml_cuda
 import numpy as np
 from dml_cuda import _ops
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from programs import run_python
 
 ml_dtypes = importlib.util.find_spec("ml_dtypes") and importlib.import_module("ml_dtypes")
@@ -48,16 +49,12 @@ class Reverse(unittest.TestCase):
 
     def test_every_dtype_shape_and_length_type(self):
         random = np.random.default_rng(0)
-        dtypes = [np.bool_, np.int8, np.uint8, np.int16, np.float16, np.int32, np.float32, np.int64, np.float64,
-            np.complex64, np.complex128,
-                  "datetime64[s]", "S5", "U3", [("a", "i4"), ("b", "u1")]]  # fmt: skip
-        length_types = itertools.cycle([np.int8, np.uint8, np.int16, np.uint16, np.int32,
-            np.uint32, np.int64, np.uint64])
+        dtypes = ["bool", "i1", "u1", "i2", "f2", "i4", "f4", "i8", "f8", "c8", "c16", "datetime64[s]", "S5", "U3", [("a", "i4"), ("b", "u1")]]
+        length_types = itertools.cycle(["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
         for dtype in map(np.dtype, dtypes):
             for shape in [(7,), (5, 3), (3, 4, 5), (2, 3, 4, 5), (1, 1), (2,) * 10]:
                 for axis in range(-1, len(shape)):
-                    x = np.frombuffer(random.bytes(int(np.prod(shape)) * dtype.itemsize),
-                        np.uint8).view(dtype).reshape(shape).copy()
+                    x = np.frombuffer(random.bytes(int(np.prod(shape)) * dtype.itemsize), dtype).reshape(shape).copy()
                     of_lanes = list(shape)
                     of_lanes[axis] = 1
                     self.check(x, random.integers(0, shape[axis] + 2, of_lanes).astype(next(length_types)), axis)
@@ -77,8 +74,7 @@ class Reverse(unittest.TestCase):
         fields = np.zeros(30, dtype=[("a", "i4"), ("b", "f8")])
         fields["b"] = np.arange(30)
         for x in (base[::2], base[:, 3:50], base.T, base[1::3, ::7].T, base[:, 40:20:-1],
-                  np.broadcast_to(base[0], (4, 100)),
-                  np.lib.stride_tricks.sliding_window_view(base[0], 10), fields["b"], base.astype(">i4")):  # fmt: skip
+                np.broadcast_to(base[0], (4, 100)), sliding_window_view(base[0], 10), fields["b"], base.astype(">i4")):
             for axis in range(x.ndim):
                 self.check(x, 3, axis)
 
@@ -169,57 +165,51 @@ class Reverse(unittest.TestCase):
             self.assertEqual((found.shape, found.dtype), (shape, np.dtype(dtype)))
 
     def test_errors_name_argument_found_and_required(self):
-        x = np.arange(12).reshape(3, 4)
+        x, reverse = np.arange(12).reshape(3, 4), dml_cuda.reverse_subsequences
         read_only = np.arange(12).reshape(3, 4)
         read_only.flags.writeable = False
         wide = np.zeros(20)
         ones = np.ones(4, np.uint32)
         check_errors(self, [
-            (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: dml_cuda.reverse_subsequences(x, 1, 2)),
-            (ValueError, "axis is 2147483648, must be from -2 to 1, of an x of 2 dimensions", lambda: dml_cuda.reverse_subsequences(x, 1, 2**31)),
-            (ValueError, "stride 0 of out is -8 bytes", lambda back=wide[::-1]: dml_cuda.reverse_subsequences(back, 1, 0, out=back)),
-            *((TypeError, f"axis is {value}, must be an integer",
-                lambda value=value: dml_cuda.reverse_subsequences(x, 1, value)) for value in (1.0, None, True)),
-            *((TypeError, f"lengths has dtype {kind}, must have an integer dtype", lambda value=value: dml_cuda.reverse_subsequences(x, value, 1))
+            (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2)),
+            (ValueError, "axis is 2147483648, must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2**31)),
+            (ValueError, "stride 0 of out is -8 bytes", lambda back=wide[::-1]: reverse(back, 1, 0, out=back)),
+            *((TypeError, f"axis is {value}, must be an integer", lambda value=value: reverse(x, 1, value)) for value in (1.0, None, True)),
+            *((TypeError, f"lengths has dtype {kind}, must have an integer dtype", lambda value=value: reverse(x, value, 1))
               for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")),
                   ("bool", True), ("bool", [[True], [1], [2]]), ("bool", np.True_))),
-            (ValueError, "lengths is -1180591620717411303424, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, -(2**70), 1)),
-            (ValueError, r"lengths\[0, 1\] is a int, must be at least 0", lambda: dml_cuda.reverse_subsequences(x.T, [[1, -(10**5000), 3]], 0)),
-            (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: dml_cuda.reverse_subsequences(x, [1] * 4, 1)),
-            (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, [[1], [-2], [3]], 1)),
-            *((ValueError, "out is read-only, must be writable",
-                lambda value=value: dml_cuda.reverse_subsequences(value, 1, 1, out=read_only))
-              for value in (x, read_only)),
-            (ValueError, r"out has shape \(4, 3\), must have x's, \(3, 4\)", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x.T)),
-            (TypeError, "out has dtype float64, must have x's, int64", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x.astype(float))),
-            (ValueError, "must be the same range, to run in place, or lie apart", lambda: dml_cuda.reverse_subsequences(wide[:10], 1, 0, out=wide[5:15])),
-            (ValueError, "x has 0 dimensions, must have at least 1", lambda: dml_cuda.reverse_subsequences(np.array(1), 1, 0)),
-            (TypeError, "x is a builtins.list, must be a NumPy array, or one with", lambda: dml_cuda.reverse_subsequences([1], 1, 0)),
-            (TypeError, "x has dtype object, must have one whose elements are bytes", lambda: dml_cuda.reverse_subsequences(np.array([None]), 1, 0)),
-            *((ValueError, "lengths is -1, must be at least 0",
-                lambda value=value: dml_cuda.reverse_subsequences(x, value, 1)) for value in (-1, np.int8(-1))),
-            (ValueError, r"lengths\[2\] is -1, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, [1, 1, -1, 1], 0)),
-            (TypeError, "lengths is None, must be integers", lambda: dml_cuda.reverse_subsequences(x, None, 1)),
-            (TypeError, "lengths is a list, must be integers", lambda: dml_cuda.reverse_subsequences(x, [[1], [1, 2]], 1)),
+            (ValueError, "lengths is -1180591620717411303424, must be at least 0", lambda: reverse(x, -(2**70), 1)),
+            (ValueError, r"lengths\[0, 1\] is a int, must be at least 0", lambda: reverse(x.T, [[1, -(10**5000), 3]], 0)),
+            (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: reverse(x, [1] * 4, 1)),
+            (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: reverse(x, [[1], [-2], [3]], 1)),
+            *((ValueError, "out is read-only, must be writable", lambda value=value: reverse(value, 1, 1, out=read_only))
+                for value in (x, read_only)),
+            (ValueError, r"out has shape \(4, 3\), must have x's, \(3, 4\)", lambda: reverse(x, 1, 1, out=x.T)),
+            (TypeError, "out has dtype float64, must have x's, int64", lambda: reverse(x, 1, 1, out=x.astype(float))),
+            (ValueError, "must be the same range, to run in place, or lie apart", lambda: reverse(wide[:10], 1, 0, out=wide[5:15])),
+            (ValueError, "x has 0 dimensions, must have at least 1", lambda: reverse(np.array(1), 1, 0)),
+            (TypeError, "x is a builtins.list, must be a NumPy array, or one with", lambda: reverse([1], 1, 0)),
+            (TypeError, "x has dtype object, must have one whose elements are bytes", lambda: reverse(np.array([None]), 1, 0)),
+            *((ValueError, "lengths is -1, must be at least 0", lambda value=value: reverse(x, value, 1)) for value in (-1, np.int8(-1))),
+            (ValueError, r"lengths\[2\] is -1, must be at least 0", lambda: reverse(x, [1, 1, -1, 1], 0)),
+            (TypeError, "lengths is None, must be integers", lambda: reverse(x, None, 1)),
+            (TypeError, "lengths is a list, must be integers", lambda: reverse(x, [[1], [1, 2]], 1)),
             *((TypeError, f"stream is {value!r}, must be an integer, or have ptr or cuda_stream",
-                lambda value=value: dml_cuda.reverse_subsequences(x, 1, 1, stream=value)) for value in ("foo", 1.0)),
-            (ValueError, "stream is -1, must be from 0 to", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=-1)),
-            (ValueError, "stream is 5, must be None or 0, as x is on the host", lambda: dml_cuda.reverse_subsequences(x, 1, 1, stream=5)),
-            (ValueError, r"stride 1 of out is -8 bytes, must be at least 0", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=x[:, ::-1])),
-            (ValueError,
-                r"^out.strides is \[16, 16\] bytes, must be strides that place no two elements of Sizes \[2, 2\] in the same memory \(output",
-                lambda: dml_cuda.reverse_subsequences(np.zeros((2, 2), complex), 1, 0,
-                    out=np.lib.stride_tricks.as_strided(wide.view(complex), (2, 2), (16, 16)))),
-            (ValueError, r"^the range of out at pointer 0x\w+ overlaps that of lengths at pointer 0x\w+, must lie apart \(binding.overlap\)$", lambda: dml_cuda.reverse_subsequences(np.zeros(4, np.uint32), ones[:1], 0, out=ones)),
-            (ValueError,
-                r"^the layout of out differs from that of x, must have the same strides to run in place \(binding.in_place\)$",
-                lambda: dml_cuda.reverse_subsequences(wide[:16].reshape(4, 4), 1, 0, out=wide[:16].reshape(4, 4).T)),
+                lambda value=value: reverse(x, 1, 1, stream=value)) for value in ("foo", 1.0)),
+            (ValueError, "stream is -1, must be from 0 to", lambda: reverse(x, 1, 1, stream=-1)),
+            (ValueError, "stream is 5, must be None or 0, as x is on the host", lambda: reverse(x, 1, 1, stream=5)),
+            (ValueError, r"stride 1 of out is -8 bytes, must be at least 0", lambda: reverse(x, 1, 1, out=x[:, ::-1])),
+            (ValueError, r"^out.strides is \[16, 16\] bytes, must be strides that place no two elements of Sizes \[2, 2\] in the same memory \(output",
+                lambda: reverse(np.zeros((2, 2), complex), 1, 0, out=as_strided(wide.view(complex), (2, 2), (16, 16)))),
+            (ValueError, r"^the range of out at pointer 0x\w+ overlaps that of lengths at pointer 0x\w+, must lie apart \(binding.overlap\)$", lambda: reverse(np.zeros(4, np.uint32), ones[:1], 0, out=ones)),
+            (ValueError, r"^the layout of out differs from that of x, must have the same strides to run in place \(binding.in_place\)$",
+                lambda: reverse(wide[:16].reshape(4, 4), 1, 0, out=wide[:16].reshape(4, 4).T)),
         ])  # fmt: skip
         self.assertTrue((x == np.arange(12).reshape(3, 4)).all())
         self.assertTrue((wide == 0).all() and (ones == 1).all())
 
     def test_an_error_names_arguments_in_its_data_too(self):
-        out = np.lib.stride_tricks.as_strided(np.zeros(4), (4,), (0,))
+        out = as_strided(np.zeros(4), (4,), (0,))
         with self.assertRaises(dml_cuda.ValidationError) as caught:
             dml_cuda.reverse_subsequences(np.zeros(4), 1, 0, out=out)
         self.assertEqual({violation.place.partition(".")[0] for violation in caught.exception.violations}, {"out"})
@@ -316,9 +306,8 @@ class Fill(unittest.TestCase):
             (ValueError, "stream is 5, must be None or 0, as out is on the host", lambda: fill(3, 0, 1, "int8", stream=5, out=np.zeros(3, np.int8))),
             *((ValueError, rf"must have at most 2\*\*32 - {spare} elements of {dtype} ", lambda dtype=dtype, spare=spare: fill((1 << 32) - spare + 1, 0, 1, dtype))
               for dtype, spare in (("uint8", 4), ("float16", 2), ("int32", 1), ("int64", 1))),
-            (ValueError,
-                r"^out.strides is \[0\] bytes, must be strides that place no two elements of Sizes \[4\] in the same memory \(output",
-                lambda: fill(4, 0, 1, "int8", out=np.lib.stride_tricks.as_strided(np.zeros(4, np.int8), (4,), (0,)))),
+            (ValueError, r"^out.strides is \[0\] bytes, must be strides that place no two elements of Sizes \[4\] in the same memory \(output",
+                lambda: fill(4, 0, 1, "int8", out=as_strided(np.zeros(4, np.int8), (4,), (0,)))),
         ])  # fmt: skip
 
 

@@ -256,30 +256,27 @@ class Torch(unittest.TestCase):
         for device in DEVICES:
             x = torch.zeros(3, 4, device=device)
             length, fill = torch.tensor(1, device=device), dt.fill_value_sequence
+            reverse, reverse_ = dt.reverse_subsequences, dt.reverse_subsequences_
             check_errors(self, [
-                (ValueError, "dim is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: dt.reverse_subsequences(x, length, 2)),
-                (ValueError, "dim is 9223372036854775808, must be from -2 to 1", lambda: dt.reverse_subsequences(x, length, 2**63)),
-                *((ValueError, f"dim is {dim}, must be from -1 to 0, of an x of 1 dimensions",
-                    lambda dim=dim: torch.func.vmap(lambda a: dt.reverse_subsequences(a, length, dim))(x))
-                  for dim in (-2, 1)),
-                (ValueError, r"lengths has shape \[3, 1\], must broadcast to \[1\]",
-                    lambda: torch.func.vmap(lambda a: dt.reverse_subsequences_(a, length.expand(3, 1), 0))(x)),
-                (TypeError, "lengths is a MaskedArray, must be a tensor, or integers", lambda: dt.reverse_subsequences(x, np.ma.array([2], mask=[1]), 1)),
-                (TypeError, "lengths has dtype torch.float32, must be int32, int64, uint32 or uint64", lambda: dt.reverse_subsequences(x, length.float(), 1)),
-                (ValueError, r"lengths has shape \[4\], must broadcast to \[3, 1\]", lambda: dt.reverse_subsequences(x, length.expand(4), 1)),
-                (ValueError, "x has 0 dimensions", lambda: dt.reverse_subsequences(x[0, 0], length, 0)),
-                (TypeError, "x is a list, must be a tensor", lambda: dt.reverse_subsequences([1], length, 0)),
-                *((TypeError, f"dim is {dim!r}, must be an integer", lambda dim=dim, reverse=reverse: reverse(x, length, dim))
-                  for dim in (None, "1", 1.0, True) for reverse in (dt.reverse_subsequences, dt.reverse_subsequences_)),
-                *((TypeError, "lengths ", lambda lengths=lengths: dt.reverse_subsequences(x, lengths, 1))
-                    for lengths in (True, [[True], [1], [2]])),
-                (TypeError, "lengths has dtype torch.float32, must be", lambda: dt.reverse_subsequences(x, [1.5], 1)),
-                (TypeError, "lengths is 'a', must be a tensor, or integers", lambda: dt.reverse_subsequences(x, "a", 1)),
-                (TypeError, "x has layout torch.sparse_coo, must have torch.strided", lambda: dt.reverse_subsequences(x.to_sparse(), length, 1)),
-                (TypeError, "lengths has layout torch.sparse_coo", lambda: dt.reverse_subsequences(x, length.expand(3, 1).to_sparse(), 1)),
-                (TypeError, "x is quantized: reverse", lambda: dt.reverse_subsequences(
-                    torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
-                (ValueError, "lengths is on meta, must be on", lambda: dt.reverse_subsequences(x, length.to("meta"), 1)),
+                (ValueError, "dim is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, length, 2)),
+                (ValueError, "dim is 9223372036854775808, must be from -2 to 1", lambda: reverse(x, length, 2**63)),
+                *((ValueError, f"dim is {dim}, must be from -1 to 0, of an x of 1 dimensions", lambda dim=dim: torch.func.vmap(lambda a: reverse(a, length, dim))(x))
+                    for dim in (-2, 1)),
+                (ValueError, r"lengths has shape \[3, 1\], must broadcast to \[1\]", lambda: torch.func.vmap(lambda a: reverse_(a, length.expand(3, 1), 0))(x)),
+                (TypeError, "lengths is a MaskedArray, must be a tensor, or integers", lambda: reverse(x, np.ma.array([2], mask=[1]), 1)),
+                (TypeError, "lengths has dtype torch.float32, must be int32, int64, uint32 or uint64", lambda: reverse(x, length.float(), 1)),
+                (ValueError, r"lengths has shape \[4\], must broadcast to \[3, 1\]", lambda: reverse(x, length.expand(4), 1)),
+                (ValueError, "x has 0 dimensions", lambda: reverse(x[0, 0], length, 0)),
+                (TypeError, "x is a list, must be a tensor", lambda: reverse([1], length, 0)),
+                *((TypeError, f"dim is {dim!r}, must be an integer", lambda dim=dim, call=call: call(x, length, dim))
+                  for dim in (None, "1", 1.0, True) for call in (reverse, reverse_)),
+                *((TypeError, "lengths ", lambda of=of: reverse(x, of, 1)) for of in (True, [[True], [1], [2]])),
+                (TypeError, "lengths has dtype torch.float32, must be", lambda: reverse(x, [1.5], 1)),
+                (TypeError, "lengths is 'a', must be a tensor, or integers", lambda: reverse(x, "a", 1)),
+                (TypeError, "x has layout torch.sparse_coo, must have torch.strided", lambda: reverse(x.to_sparse(), length, 1)),
+                (TypeError, "lengths has layout torch.sparse_coo", lambda: reverse(x, length.expand(3, 1).to_sparse(), 1)),
+                (TypeError, "x is quantized: reverse", lambda: reverse(torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
+                (ValueError, "lengths is on meta, must be on", lambda: reverse(x, length.to("meta"), 1)),
                 (ValueError, r"lengths has shape \[3\], must have \[4\], the batch size", lambda: dt.reverse_padded_sequence(x, length.expand(3))),
                 (TypeError, "dtype is torch.float64, must be float32, float16", lambda: fill(3, 0, 1, torch.float64)),
                 (TypeError, "dtype is 'float32', must be", lambda: fill(2, 1, 1, "float32")),
@@ -290,18 +287,17 @@ class Torch(unittest.TestCase):
                 (TypeError, "size is True, must be an integer", lambda: fill((True,), 1, 1)),
                 (ValueError, "start is 300, must be from -128 to 255", lambda: fill(3, 300, 1, torch.uint8, device)),
                 (ValueError, "start is 18446744073709551616", lambda: fill(2, 2**64, 1, torch.int64)),
-                (ValueError, r"lengths\[1, 0\] is -3, must be at least 0", lambda: dt.reverse_subsequences(x.cpu(), torch.tensor([[1], [-3], [2]]), 1)),
-                (ValueError, "lengths is -3, must be at least 0", lambda: dt.reverse_subsequences(x.cpu(), torch.tensor(-3), 1)),
-                (ValueError, "is -1, must be at least 0",
-                    lambda: dt.reverse_subsequences(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),
-                (ValueError, r"x.Strides is \[0, 4\] bytes, must be strides that place no two elements of Sizes \[3, 4\] in the same memory", lambda: dt.reverse_subsequences_(x[0].expand(3, 4), length, 1)),
+                (ValueError, r"lengths\[1, 0\] is -3, must be at least 0", lambda: reverse(x.cpu(), torch.tensor([[1], [-3], [2]]), 1)),
+                (ValueError, "lengths is -3, must be at least 0", lambda: reverse(x.cpu(), torch.tensor(-3), 1)),
+                (ValueError, "is -1, must be at least 0", lambda: reverse(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),
+                (ValueError, r"x.Strides is \[0, 4\] bytes, must be strides that place no two elements of Sizes \[3, 4\] in the same memory", lambda: reverse_(x[0].expand(3, 4), length, 1)),
             ])  # fmt: skip
             memory = torch.arange(20, device=device)
             dml_cuda.reverse_subsequences(memory[:10], 3, 0, out=memory[5:15])  # memory of both
             self.assertEqual(memory[5:15].tolist(), [2, 1, 0, 3, 4, 5, 6, 7, 8, 9])
         if CUDA:
             with self.assertRaisesRegex(ValueError, "lengths is on cpu, must be on cuda:0, as x"):
-                dt.reverse_subsequences(torch.zeros(3, device="cuda"), torch.tensor(1), 0)
+                reverse(torch.zeros(3, device="cuda"), torch.tensor(1), 0)
 
     def test_nested_tensors_are_refused_wherever_they_are_passed(self):
         rnn = dt.BidirectionalRNN(torch.nn.GRU(4, 5, bidirectional=True, batch_first=True))

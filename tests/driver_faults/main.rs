@@ -55,10 +55,13 @@ fn run_to_end(which: &str, variables: &[(&str, &str)]) -> Option<(String, Vec<St
     Some((out, report))
 }
 
-/// Checks that nothing leaks in a scenario, and that nothing is used after it is destroyed.
-fn assert_clean(which: &str) {
-    let Some((_, report)) = run_to_end(which, &[]) else { return };
-    assert!(report.is_empty(), "{report:?}");
+/// A stream waits for an event, threads measure at once, and a first call happens in a capture.
+#[test]
+fn nothing_leaks_and_nothing_is_used_after_it_is_destroyed() {
+    for which in ["order", "measured by threads", "capture"] {
+        let Some((_, report)) = run_to_end(which, &[]) else { return };
+        assert!(report.is_empty(), "{which}: {report:?}");
+    }
 }
 
 #[test]
@@ -67,11 +70,6 @@ fn no_thread_waits_for_what_is_slow_for_another() {
         let Some((_, report)) = run_to_end("threads", &[("DOUBLE_SLOW", slow), ("FAKE_GPUS", "2")]) else { return };
         assert!(report.iter().all(|line| line.starts_with("end: not given back")), "{slow}: {report:?}");
     }
-}
-
-#[test]
-fn a_stream_waits_for_an_event() {
-    assert_clean("order");
 }
 
 /// A kernel stays loaded if the driver cannot wait for its work.
@@ -125,16 +123,6 @@ fn what_cannot_be_measured_is_estimated_and_leaks_nothing() {
     };
     let Some((cases, errors)) = fail_every_call(program, words) else { return };
     assert!(cases > 300 && errors > 100, "{cases} {errors}");
-}
-
-#[test]
-fn threads_measure_at_once() {
-    assert_clean("measured by threads");
-}
-
-#[test]
-fn a_first_call_may_happen_in_a_capture() {
-    assert_clean("capture");
 }
 
 /// Which loads of modules fail, and how: those of specialized kernels without an error.

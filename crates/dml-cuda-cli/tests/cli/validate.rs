@@ -143,12 +143,7 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         set(&mut model, "resources/Out/initialValuesDataType", json!(name));
         model
     };
-    let refused = |model: &Value, words: &str| {
-        let (strict, said) = run_strictly(model);
-        let before_anything = said.contains("DxDispatch would not run this model as this runner does:");
-        assert!(!strict && before_anything && said.contains(words), "{words}: {said}");
-        Folder::new().run_model(model, &[]).well(); // it runs here
-    };
+    let refused = |model: &Value, words: &str| strictly(&model.to_string(), words);
     refused(&of_type("UINT8", json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
     let values = "resources/Out/initialValues";
     for (path, value, words) in [
@@ -170,19 +165,26 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     refused(&model, "OutputTensor is a fill with the element 2051, must be of elements that FLOAT16 holds");
     // Unless something reads the fill, its values do not matter.
     model["commands"].as_array_mut().expect("a list").truncate(1);
-    let (strict, said) = run_strictly(&model);
-    assert!(strict, "{said}");
+    strictly(&model.to_string(), "");
+}
+
+/// Runs a model, and runs it with `--strict`, which must refuse it before it runs, in these words, or accept it if there
+/// are none. Returns what it says.
+fn strictly(model: &str, words: &str) -> String {
+    let folder = Folder::new();
+    folder.write("model.json", model);
+    folder.well(&["model.json", "-a", "cpu"]);
+    let output = folder.run(&["model.json", "-a", "cpu", "--strict"]);
+    match words {
+        "" => assert!(output.status.success(), "{model}: {output:?}"),
+        words => assert!(output.fails(1, words).contains("DxDispatch would not run this model as this runner does:")),
+    }
+    stderr(&output)
 }
 
 /// What RapidJSON does not read, and this runner does.
 #[test]
 fn strict_refuses_what_rapidjson_refuses() {
-    let folder = Folder::new();
-    let run_text = |text: &str, options: &[&str]| {
-        folder.write("model.json", text);
-        let output = folder.run(&[&["model.json", "-a", "cpu"], options].concat());
-        (output.status.success(), stderr(&output))
-    };
     let text = small().to_string();
     let spaces = ['\u{a0}', '\u{2003}', '\u{2028}', '\u{3000}', '\u{85}', '\u{b}', '\u{c}'];
     let between = spaces.map(|space| {
@@ -192,13 +194,10 @@ fn strict_refuses_what_rapidjson_refuses() {
         .map(|text| (text, "\"\\u{a0}\" is between values".to_owned()));
     let comment = (format!("// a\r{text}"), "a comment ends with \"\\r\", must end with \"\\n\"".to_owned());
     for (text, words) in between.into_iter().chain(at_end).chain([comment]) {
-        assert!(run_text(&text, &[]).0, "it runs here: {text:?}");
-        let (strict, said) = run_text(&text, &["--strict"]);
-        assert!(!strict && said.contains("DxDispatch would not run") && said.contains(&words), "{words}: {said}");
+        strictly(&text, &words);
     }
-    for text in ["\r\n", "\n"].map(|end| format!("// a{end}\t{text}\r// b")) {
-        let (strict, said) = run_text(&text, &["--strict"]);
-        assert!(strict, "{text:?}: {said}");
+    for end in ["\r\n", "\n"] {
+        strictly(&format!("// a{end}\t{text}\r// b"), "");
     }
 }
 
@@ -223,12 +222,6 @@ fn strict_reads_the_npy_files_that_dxdispatch_reads() {
     }
 }
 
-/// Whether `--strict` runs a model, and what it says.
-fn run_strictly(model: &Value) -> (bool, String) {
-    let output = Folder::new().run_model(model, &["--strict", "-a", "cpu"]);
-    (output.status.success(), stderr(&output))
-}
-
 #[test]
 fn strict_checks_the_lengths_that_a_dispatch_reads() {
     let mut model = example("reverse_subsequences");
@@ -238,22 +231,20 @@ fn strict_checks_the_lengths_that_a_dispatch_reads() {
     let longer: Vec<Value> = [99, 99, 99, 99].map(Value::from).into_iter().chain(lengths.clone()).collect();
     model["resources"][&bound]["initialValues"] = longer.into();
     model["commands"][0]["bindings"]["SequenceLengthsTensor"] = json!({ "name": bound, "elementOffset": 4 });
-    let (strict, said) = run_strictly(&model);
-    assert!(strict, "{said}");
+    strictly(&model.to_string(), "");
     // Written by an earlier dispatch.
     model["dispatchables"]["fill"] = fill("UINT32", json!([4 + lengths.len()]), json!(50), json!(1));
     let fill = json!({ "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": bound } });
     model["commands"].as_array_mut().expect("a list").insert(0, fill);
-    let (strict, said) = run_strictly(&model);
-    assert!(!strict && said.contains("with a length of 5") && said.contains("must be of lengths up to 4"), "{said}");
+    let said = Folder::new().run_model(&model, &["--strict", "-a", "cpu"]).fails(1, "with a length of 5");
+    assert!(said.contains("must be of lengths up to 4"), "{said}");
 
     // In place in two ranges of one resource, which do not overlap.
     let mut model = example("reverse_subsequences_in_place");
     let name = model["commands"][0]["bindings"]["InputTensor"].as_str().expect("a name").to_owned();
-    assert!(run_strictly(&model).1.contains("DirectML accepts one but returns wrong data"));
+    assert!(strictly(&model.to_string(), "").contains("DirectML accepts one but returns wrong data"));
     let width = if model["resources"][&name]["initialValuesDataType"] == "UINT8" { 1 } else { 4 };
     model["resources"][&name]["sizeInBytes"] = json!(4096);
     model["commands"][0]["bindings"]["InputTensor"] = json!({ "name": name, "elementOffset": 2048 / width });
-    let (strict, said) = run_strictly(&model);
-    assert!(strict && said.is_empty(), "{said}");
+    assert_eq!(strictly(&model.to_string(), ""), "");
 }

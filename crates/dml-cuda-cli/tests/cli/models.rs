@@ -128,7 +128,7 @@ fn the_time_of_dispatchables_grows_with_their_number() {
     let mut wrong = right.clone();
     wrong["desc"]["Axis"] = json!("two");
     let model = |count: usize| {
-        let one = |n: usize| (format!("{n:05}"), if n % 2 == 0 { right.clone() } else { wrong.clone() });
+        let one = |n: usize| (format!("{n:05}"), if n.is_multiple_of(2) { right.clone() } else { wrong.clone() });
         json!({ "dispatchables": (0..count).map(one).collect::<serde_json::Map<_, _>>() })
     };
     let folder = Folder::new();

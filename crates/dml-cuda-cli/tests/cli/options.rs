@@ -40,8 +40,9 @@ fn options_of_dxdispatch_mean_the_same() {
     let windows = one_resource("UINT8", json!({ "sourcePath": "in\\a.bin" }), write);
     let target = folder.path("elsewhere");
     let paths = ["--output_path", target.to_str().expect("UTF-8"), "--input_path", "from"];
+    let printed = folder.run_model(&windows, &paths).well();
     let written = format!("Resource 'A' written to '{}'", target.join("out").join("b.bin").display());
-    assert!(folder.run_model(&windows, &paths).well().contains(&written), "{written}");
+    assert!(printed.contains(&written), "{printed}");
     assert_eq!(folder.read("elsewhere/out/b.bin")[..2], [7, 8]);
 }
 
@@ -52,17 +53,18 @@ fn explain_prints_plans_and_runs_nothing() {
         folder.run_model(&json!({ "dispatchables": dispatchables }), &["--explain", "--target", "h100"])
     };
     let explained = explain(json!({
-            "rows": {
-                "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
-                "desc": {
-                    "InputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
-                    "SequenceLengthsTensor": { "DataType": "UINT32", "Sizes": [64, 1, 1, 1024], "Strides": [1, 0, 0, 0] },
-                    "OutputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
-                    "Axis": 2
-                }
-            },
-            "sequence": fill("FLOAT32", json!([1000, 1000]), json!(0), json!(1))
-    })).well();
+        "rows": {
+            "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+            "desc": {
+                "InputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
+                "SequenceLengthsTensor": { "DataType": "UINT32", "Sizes": [64, 1, 1, 1024], "Strides": [1, 0, 0, 0] },
+                "OutputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
+                "Axis": 2
+            }
+        },
+        "sequence": fill("FLOAT32", json!([1000, 1000]), json!(0), json!(1))
+    }))
+    .well();
     let expected = "\
 Planned for 'h100'
 Dispatchable 'rows'

@@ -29,8 +29,8 @@ STARTS = (0, 0, -1, -1, 0, 0, 3, -2), (-0.2, 0.1, 0.5, 0.5, 1.5, 1, 5, -1)
 HEAD = '''//! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from {files}.
 //!
-//! The columns: launch, memory, accesses, misses, steps, details, thread blocks, rounds. A cost may be anything, however
-//! large, if its term is always near 0 for the recorded layouts.
+//! The columns: launch, memory, accesses, misses, steps, details, thread blocks, rounds. A cost may be anything,
+//! however large, if its term is always near 0 for the recorded layouts.
 
 use super::estimate::FamilyCosts;
 

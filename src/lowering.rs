@@ -1,5 +1,5 @@
-//! Turns tensors of other libraries into descriptors, from which plans are made as for any caller: signed sizes and strides, any rank, broadcast lengths, elements
-//! of any number of whole bytes.
+//! Turns tensors of other libraries into descriptors, from which plans are made as for any caller: signed sizes and
+//! strides, any rank, broadcast lengths, elements of any number of whole bytes.
 //!
 //! A lowered operator is small and `Copy`, so that [`Device::compile_lowered`](crate::Device::compile_lowered) can look
 //! up the compiled one without allocating.

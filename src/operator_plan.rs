@@ -49,7 +49,8 @@ impl OperatorPlan {
         Ok(())
     }
 
-    /// The kernel launches that run it fastest on a GPU in a mode, for pointers at multiples of `pointer_alignment` bytes.
+    /// The kernel launches that run it fastest on a GPU in a mode, for pointers at multiples of `pointer_alignment`
+    /// bytes.
     pub fn select(&self, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
         match self {
             Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, pointer_alignment),
@@ -67,7 +68,7 @@ impl OperatorPlan {
         }
     }
 
-    /// The kernels of a reversal, least estimate first, then those that cannot run it. For a fill, only those before the
+    /// The kernels of a reversal, least estimate first, then those that cannot run it. Of a fill, those before the
     /// chosen one.
     pub fn consider(&self, target: &GpuTarget, mode: Mode) -> Vec<Considered> {
         match self {

@@ -1,5 +1,6 @@
-//! Plans: what an operator has to do, as plain data: merged dimensions, lanes, and whether it may run in place. It is made
-//! of a descriptor, and then knows no descriptor, no device and no kernel. The CPU walks it, and `cuda::select` chooses kernels for it.
+//! Plans: what an operator has to do, as plain data: merged dimensions, lanes, and whether it may run in place. A plan
+//! is made of a descriptor, and then knows no descriptor, no device and no kernel. The CPU walks it, and `cuda::select`
+//! chooses kernels for it.
 
 pub(crate) mod fill_plan;
 pub(crate) mod reverse_plan;

@@ -1,8 +1,8 @@
 //! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from h100-bench.csv.gz, h100-seed-11.csv.gz, h100-trial.csv.gz, h200-seed-12.csv.gz.
 //!
-//! The columns: launch, memory, accesses, misses, steps, details, thread blocks, rounds. A cost may be anything, however
-//! large, if its term is always near 0 for the recorded layouts.
+//! The columns: launch, memory, accesses, misses, steps, details, thread blocks, rounds. A cost may be anything,
+//! however large, if its term is always near 0 for the recorded layouts.
 
 use super::estimate::FamilyCosts;
 

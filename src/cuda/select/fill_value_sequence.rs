@@ -83,8 +83,8 @@ pub(crate) fn candidates(plan: &Plan) -> Vec<Candidate> {
     possible(plan).map(|launch| Candidate { variant: String::new(), launch, estimate: None }).collect()
 }
 
-/// The launches for pointers at multiples of `pointer_alignment`: the first that can run the plan, and further ones down to one
-/// that accepts all of these pointers.
+/// The launches for pointers at multiples of `pointer_alignment`: the first that can run the plan, and further ones
+/// down to one that accepts all of these pointers.
 pub(crate) fn select(plan: &Plan, pointer_alignment: u32) -> Vec<Launch> {
     down_to(pointer_alignment.max(plan.width), possible(plan).map(|launch| (launch.alignment, launch))).collect()
 }

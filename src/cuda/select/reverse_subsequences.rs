@@ -111,8 +111,8 @@ pub(super) fn estimate(
     found
 }
 
-/// The launches for pointers at multiples of `pointer_alignment`: the least estimate, then the least of those that accept more
-/// pointers, down to one that accepts all of them. Only they get parameters.
+/// The launches for pointers at multiples of `pointer_alignment`: the least estimate, then the least of those that
+/// accept more pointers, down to one that accepts all of them. Only they get parameters.
 pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
     let Some(layout) = layout(plan, target, mode) else { return Vec::new() };
     let found = estimate(&layout, |_, _| ());

@@ -168,7 +168,7 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     strictly(&model.to_string(), "");
 }
 
-/// Runs a model, and runs it with `--strict`, which must refuse it before it runs, in these words, or accept it if there
+/// Runs a model, and runs it with `--strict`, which must refuse it in these words before it runs, or accept it if there
 /// are none. Returns what it says.
 fn strictly(model: &str, words: &str) -> String {
     let folder = Folder::new();

@@ -163,7 +163,8 @@ impl Layout<'_> {
     }
 }
 
-/// Which part of that many bytes a cache does not keep: nothing up to 2 to the power of `least`, all at 64 times as many.
+/// Which part of that many bytes a cache does not keep: nothing up to 2 to the power of `least`, all at 64 times as
+/// many.
 pub(in crate::cuda::select) fn part_of_cache(bytes: f64, least: f64) -> f64 {
     ((bytes.max(1.0).log2() - least) / 6.0).clamp(0.0, 1.0)
 }

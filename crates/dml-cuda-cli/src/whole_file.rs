@@ -157,9 +157,10 @@ fn folder(target: &Path) -> &Path {
 fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Result<()> {
     remove_on_signals();
     let mut file = begin(folder(target))?;
+    // Before the first byte, so that nobody else reads a private file.
+    let mode = replaced.map_or(Ok(()), |metadata| file.as_file().set_permissions(mode_of(&metadata)));
     // Errors of the file itself do not have its name.
     let written = file.as_file_mut().write_all(bytes);
-    let mode = replaced.map_or(Ok(()), |metadata| file.as_file().set_permissions(metadata.permissions()));
     // From here on no signal removes the file. It is renamed, or its `Drop` removes it.
     let mut partial = partial();
     *partial = None;
@@ -171,6 +172,18 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
             persisted => return Ok(persisted.map(drop)?),
         }
     }
+}
+
+/// The mode of a file. The one that replaces it may be of another owner, so it does not run as its owner.
+#[cfg(unix)]
+fn mode_of(metadata: &Metadata) -> fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    fs::Permissions::from_mode(metadata.permissions().mode() & 0o777)
+}
+
+#[cfg(not(unix))]
+fn mode_of(metadata: &Metadata) -> fs::Permissions {
+    metadata.permissions()
 }
 
 /// A file that the signal handler knows from the moment it exists.

@@ -42,6 +42,10 @@ fn a_link_is_followed_and_the_mode_is_kept() {
     fs::write(&file, "old").expect("written");
     written(&file);
     assert_eq!(mode(&file), 0o751);
+    // It does not run as its owner, who may be another.
+    fs::set_permissions(&file, Permissions::from_mode(0o6751)).expect("set");
+    written(&file);
+    assert_eq!(mode(&file), 0o751);
     // A link from another folder stays a link.
     fs::write(&file, "old").expect("written");
     let link = folder.path("link");

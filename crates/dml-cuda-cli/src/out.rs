@@ -24,14 +24,19 @@ pub fn shown(text: &str) -> String {
     text.chars().take(MOST).map(escaped).collect::<String>() + end
 }
 
-/// Every line of a text as [`shown`] shows it.
+/// A text in one line, as [`shown`] shows it, but whole.
+pub fn shown_whole(text: &str) -> String {
+    text.chars().map(escaped).collect()
+}
+
+/// Every line of a text, whole.
 pub fn shown_lines(text: &str) -> String {
-    text.split('\n').map(|line| line.chars().map(escaped).collect()).collect::<Vec<String>>().join("\n")
+    text.split('\n').map(shown_whole).collect::<Vec<_>>().join("\n")
 }
 
 /// A path, whole.
 pub fn shown_path(path: &Path) -> String {
-    path.to_string_lossy().chars().map(escaped).collect()
+    shown_whole(&path.to_string_lossy())
 }
 
 fn escaped(c: char) -> String {

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, ContentArrangement};
 use super::tables::{self, Table};
 use crate::bench::compare::{letter, Comparison, Row, RunSummary};
 use crate::bench::numbers::significant;
-use crate::out::shown_lines;
+use crate::out::shown_whole;
 
 /// For a terminal of that width, or as Markdown.
 pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
@@ -19,14 +19,15 @@ pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
     let not_compared = comparison.not_compared.iter().map(|why| format!("not compared: {why}"));
     let said = tables::warnings(comparison).into_iter().chain(tables::outputs(comparison)).chain(not_compared);
     lines.extend(said.map(|line| format!("{bullet}{line}")));
-    let text = lines.join("\n");
-    let said = width.map_or_else(|| escaped(&text), |width| wrapped(&shown_lines(&text), width));
+    let text = lines.iter().map(|line| shown_whole(line)).collect::<Vec<_>>().join("\n");
+    let said = width.map_or_else(|| escaped(&text), |width| wrapped(&text, width));
     let mut blocks = vec![said.trim_end().to_owned()];
     if !comparison.groups.is_empty() {
         blocks.push(drawn(&tables::groups(comparison), width));
     }
     blocks.extend(tables::cases(comparison).iter().map(|table| drawn(table, width)));
-    blocks.push("More figures, such as bytes, noise, GB/s and of baseline: --format csv".to_owned());
+    let more = "More figures, such as bytes, noise, GB/s and of baseline: --format csv";
+    blocks.push(width.map_or(more.to_owned(), |width| wrapped(more, width)));
     blocks.join("\n\n") + "\n"
 }
 
@@ -61,7 +62,8 @@ fn drawn(rows: &Table, width: Option<u16>) -> String {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
     // An escape is longer than its character.
-    let cell = |text: &String| if width.is_none() { escaped(text) } else { shown_lines(text) };
+    let shown = |text: &String| shown_whole(text);
+    let cell = |text: &String| if width.is_none() { escaped(&shown(text)) } else { shown(text) };
     table.set_header(rows[0].iter().map(cell));
     table.add_rows(rows[1..].iter().map(|row| row.iter().map(cell)));
     for (column, _) in table.column_iter_mut().zip(&rows[0]).filter(|(_, name)| tables::has_numbers(name)) {

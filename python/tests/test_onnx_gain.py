@@ -79,6 +79,7 @@ class Gain(unittest.TestCase):
         onnx.save(everywhere(), self.path)
         for arguments, words in [
             (["--shape", "x=a"], "--shape is x=a, must be NAME=SIZES"),
+            (["--shape", "t=0"], "--shape is t=0, must be NAME=SIZES"),
             (["--shape", "time=3"], r"--shape has the names \['time'\], must have inputs or dimensions of the model: \['b', 'l', 't', 'x'\]"),
             (["--shape", "t=5,6"], r"--shape of t is \[5, 6\], must be one size, because it is a dimension$"),
             (["--shape", "t=5", "--shape", "t=6"], r"--shape of t is \[5\] and \[6\], must be one of them$"),

@@ -49,7 +49,7 @@ def _session(model: str, provider: str, replace: bool, **settings: Any) -> Any:
 
 def _shapes(inputs: Any, given: list[str]) -> dict[str, list[int]]:
     """The shape of every input. A dimension without a size has that of its name, else 64."""
-    if wrong := [text for text in given if not re.fullmatch(r".+=\d+(,\d+)*", text)]:
+    if wrong := [text for text in given if not re.fullmatch(r".+=[1-9]\d*(,[1-9]\d*)*", text)]:
         raise ValueError(f"--shape is {wrong[0]}, must be NAME=SIZES, as in x=50,8,16 or batch=8")
     sizes: dict[str, list[int]] = {}
     for name, _, value in (text.rpartition("=") for text in given):

@@ -57,8 +57,8 @@ pub struct Tune {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// How many layouts are drawn; 500 take minutes
-    #[arg(long, default_value_t = 500)]
-    pub count: usize,
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub count: u32,
     /// A new file for the times of all kernels, which scripts/fit-estimates.py reads
     #[arg(short, long, value_name = "TIMES.csv")]
     pub output: Option<PathBuf>,

@@ -148,9 +148,9 @@ const KINDS: [(&str, u32, &str, &str, [f64; 2]); 13] = [
 const BYTES: (f64, f64) = (9.0, 27.0);
 
 /// Layouts at random. A seed always draws the same ones.
-pub fn draw(seed: u64, count: usize) -> Vec<Layout> {
+pub fn draw(seed: u64, count: u32) -> Vec<Layout> {
     let mut random = Random(seed);
-    std::iter::repeat_with(|| one(&mut random)).flatten().take(count).collect()
+    std::iter::repeat_with(|| one(&mut random)).flatten().take(count as usize).collect()
 }
 
 /// A layout, unless it is too large.

@@ -34,7 +34,7 @@ SETTINGS = {"provider": "CPUExecutionProvider", "library": None, "provider_libra
 def reversal(shape, time, **more):
     name = f"reverse_{'x'.join(map(str, shape))}_{time}"
     node = {"op": "ReverseSequence", "opset": 10, "shape": shape, "batch_axis": 1 - time, "time_axis": time}
-    return {**WORK, "name": name, "case": name, "type": "f32", "mode": "copy", **node, **more}
+    return {**WORK, "name": name, "case": name, "type": "float32", "mode": "copy", **node, **more}
 
 
 def filling(data_type, start, delta, count, **more):
@@ -77,17 +77,17 @@ class Outputs(unittest.TestCase):
             self.assertEqual(len(worker.run_case(case, SETTINGS)["timed"]["samples"]), 2)
 
     def test_ranges_are_rounded_once_or_the_running_sum(self):
-        for data_type, start, delta in (("f32", 0, 0.1), ("f64", -3.7, 0.1), ("i16", -32767, 1)):
+        for data_type, start, delta in (("float32", 0, 0.1), ("float64", -3.7, 0.1), ("int16", -32767, 1)):
             case = filling(data_type, start, delta, 32767)
             inputs = worker.make_inputs(case)
-            wide = np.int64 if data_type == "i16" else np.float64
+            wide = np.int64 if data_type == "int16" else np.float64
             exact = (wide(inputs["start"]) + np.arange(32767) * wide(inputs["delta"])).astype(inputs["start"].dtype)
             self.assertIsNone(worker.check(case, inputs, exact))
             sums = np.full(32767, inputs["delta"])
             sums[0] = inputs["start"]
             sums = np.add.accumulate(sums, dtype=exact.dtype)
             note = worker.check(case, inputs, sums)
-            self.assertEqual(note is None, data_type == "i16")
+            self.assertEqual(note is None, data_type == "int16")
             self.assertIn("adds delta repeatedly", note or "adds delta repeatedly")
             for off in (exact, sums):
                 off[20000] += 1
@@ -99,7 +99,7 @@ class Outputs(unittest.TestCase):
             worker.run_case(reversal([8, 32], 1), {**SETTINGS, "provider": "AnotherExecutionProvider"})
 
     def test_the_models_are_onnx(self):
-        for case in (reversal([9, 6, 5], 0), filling("i64", 5, 3, 70)):
+        for case in (reversal([9, 6, 5], 0), filling("int64", 5, 3, 70)):
             onnx.checker.check_model(worker.make_model(case, worker.make_inputs(case)), full_check=True)
 
 
@@ -123,9 +123,9 @@ class Answers(unittest.TestCase):
         hello = self.ask(settings=library)["hello"]
         self.assertEqual(hello["provider"], "CPUExecutionProvider")
         self.assertIn(" with dml-cuda ", hello["tool"])
-        for case in (reversal([4, 8], 1), filling("f64", 0.5, 0.25, 50)):
+        for case in (reversal([4, 8], 1), filling("float64", 0.5, 0.25, 50)):
             self.assertEqual(len(self.ask(case, settings=library)["timed"]["samples"]), 2)
-        self.assertEqual(self.ask(filling("i32", 1, 1, 3, check=True)), {"output": "010000000200000003000000"})
+        self.assertEqual(self.ask(filling("int32", 1, 1, 3, check=True)), {"output": "010000000200000003000000"})
         without = self.broken("settings = {**settings, 'library': None}")
         self.assertIn("ONNX Runtime's own kernel ran", self.ask(reversal([4, 8], 1), settings=library, text=without)["failed"])
 

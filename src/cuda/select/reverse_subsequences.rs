@@ -91,7 +91,7 @@ pub(super) fn estimate(
     layout: &Layout<'_>,
     mut rejects: impl FnMut(&'static KernelRule, RejectReason),
 ) -> Vec<Estimated> {
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(32);
     for rule in KERNELS {
         for &variant in rule.variants {
             match (rule.sketch)(layout, variant) {

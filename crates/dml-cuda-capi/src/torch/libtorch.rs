@@ -78,6 +78,13 @@ functions! {
 }
 
 functions! {
+    /// Functions of libtorch_cuda.so.
+    Cuda "C" {
+        current_stream = aoti_torch_get_current_cuda_stream(i32, *mut *mut c_void) -> Status;
+    }
+}
+
+functions! {
     /// Functions of libtorch_cpu.so, and of libc10.so and libstdc++, on which it depends. C++ has them, and the C
     /// interface does not. A `Handle` is a `const at::Tensor &`.
     Cpp "C-unwind" {
@@ -137,18 +144,16 @@ impl Torch {
 
 /// PyTorch's current stream of a GPU.
 pub fn current_stream(device_index: i32) -> Result<RawStream, Failure> {
-    type Function = unsafe extern "C" fn(i32, *mut *mut c_void) -> Status;
-    const SYMBOL: &str = "aoti_torch_get_current_cuda_stream";
     /// Found at the first use, because PyTorch may load this library before libtorch_cuda.so.
-    static FOUND: LazyLock<Result<Function, String>> = LazyLock::new(|| {
+    static CUDA: LazyLock<Result<Cuda, String>> = LazyLock::new(|| {
         let library =
             loaded("libtorch_cuda.so").ok_or("libtorch_cuda.so must be in the process for tensors on a GPU")?;
-        // SAFETY: libtorch's header declares the function with this type. The handle is never closed, so it stays.
-        unsafe { library.get(SYMBOL) }.map(|found| *found).map_err(|_| format!("libtorch_cuda.so has no {SYMBOL}"))
+        // SAFETY: libtorch's header declares the function. The handle is never closed, so it stays.
+        unsafe { Cuda::find(&library) }.map_err(|symbol| format!("libtorch_cuda.so has no {symbol}"))
     });
-    let (function, mut stream) = (FOUND.as_ref().map_err(failure)?, null_mut());
+    let (cuda, mut stream) = (CUDA.as_ref().map_err(failure)?, null_mut());
     // SAFETY: the function writes the stream.
-    check(unsafe { function(device_index, &mut stream) }, SYMBOL)?;
+    check(unsafe { (cuda.current_stream)(device_index, &mut stream) }, "aoti_torch_get_current_cuda_stream")?;
     Ok(RawStream(stream))
 }
 

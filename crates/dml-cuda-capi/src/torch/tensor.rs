@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use dml_cuda::lowering::ForeignTensor;
 use dml_cuda::Address;
 
-use super::layout::MAX_RANK;
+use super::layout::{empty_like, MAX_RANK};
 use super::libtorch::{check, Handle, Torch};
 use crate::input::list;
 use crate::status::Failure;
@@ -98,8 +98,13 @@ impl<'a> Tensor<'a> {
         })
     }
 
+    /// `torch.empty_like` of a tensor of at most [`MAX_RANK`] dimensions.
+    pub fn empty_like(torch: &'a Torch, like: &Description<'_>) -> Result<Self, Failure> {
+        Self::empty(torch, like.sizes, &empty_like(like.sizes, like.strides), like)
+    }
+
     /// A new tensor of a dtype and a device, with at least as many strides as sizes.
-    pub fn empty(torch: &'a Torch, sizes: &[i64], strides: &[i64], like: &Description<'_>) -> Result<Self, Failure> {
+    fn empty(torch: &'a Torch, sizes: &[i64], strides: &[i64], like: &Description<'_>) -> Result<Self, Failure> {
         let (dtype, device_type, device_index) = (like.dtype, like.device_type, like.device_index);
         let (make, mut handle) = (torch.cpu.empty_strided, null_mut());
         let (rank, sizes, strides) = (sizes.len() as i64, sizes.as_ptr(), strides.as_ptr());

@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use dml_cuda::lowering::{LoweringError, Names, ReversalArrays};
 use dml_cuda::{Error, RawStream};
 
-use super::layout::{empty_like, MAX_RANK};
+use super::layout::MAX_RANK;
 use super::libtorch::{current_stream, Handle, Torch, Value};
 use super::tensor::{Description, Tensor};
 use crate::device::{cpu_device, cuda_device};
@@ -33,7 +33,7 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, in_place: bool) -> Resul
         x.bump_version();
         return Ok(());
     }
-    let output = Tensor::empty(torch, x_desc.sizes, &empty_like(x_desc.sizes, x_desc.strides), &x_desc)?;
+    let output = Tensor::empty_like(torch, &x_desc)?;
     reversal.run([&x, &lengths, &output], &output.describe()?)?;
     // SAFETY: the stack has place for the schema's result, which PyTorch then owns.
     unsafe { stack.write(ManuallyDrop::new(output).handle as Value) };

@@ -161,8 +161,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The errors of [`compile_operator`](Self::compile_operator); the alignment is not a power of two; an operator
-    /// without an input is always in place.
+    /// The errors of [`compile_operator`](Self::compile_operator); the alignment is not a power of two; the operator
+    /// has no input, but the options say that it always runs in place.
     pub fn compile_operator_with(
         &self,
         operator: &Operator,

@@ -83,14 +83,16 @@ pub(crate) struct Candidate {
 
 /// The first launch, then each that accepts more pointers than those before it, down to one that accepts all at
 /// multiples of `pointer_alignment`. Each comes with the alignment that it requires.
-fn down_to<T>(pointer_alignment: u32, launches: impl Iterator<Item = (u32, T)>) -> impl Iterator<Item = T> {
+fn down_to<T>(pointer_alignment: u32, mut launches: impl Iterator<Item = (u32, T)>) -> impl Iterator<Item = T> {
     let mut least = u32::MAX;
-    let accepts_more = move |&(alignment, _): &(u32, T)| {
-        let goes_on = !pointer_alignment.is_multiple_of(least) && alignment < least;
-        least = if goes_on { alignment } else { least };
-        goes_on
-    };
-    launches.filter(accepts_more).map(|(_, launch)| launch)
+    std::iter::from_fn(move || {
+        if pointer_alignment.is_multiple_of(least) {
+            return None;
+        }
+        let (alignment, launch) = launches.find(|(alignment, _)| *alignment < least)?;
+        least = alignment;
+        Some(launch)
+    })
 }
 
 /// Thread blocks for `items` items, `items_per_thread` of them per thread.

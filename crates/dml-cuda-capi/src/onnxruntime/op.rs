@@ -126,6 +126,10 @@ pub fn guarded(ort: Ort, name: impl FnOnce() -> String, body: impl FnOnce() -> R
     }
 }
 
+fn operator(kind: Kind) -> String {
+    format!("dml_cuda {}", kind.name())
+}
+
 /// Defines callbacks whose first argument is the address of an [`Op`].
 macro_rules! callbacks {
     ($(
@@ -144,8 +148,8 @@ macro_rules! callbacks {
 callbacks! {
     fn create(op, _api: *const OrtApi, info: *const OrtKernelInfo, kernel: *mut *mut c_void) -> OrtStatusPtr {
         let name = || match op.ort.node_name(info) {
-            Ok(node) if !node.is_empty() => format!("dml_cuda {} `{node}`", op.kind.name()),
-            _ => format!("dml_cuda {}", op.kind.name()),
+            Ok(node) if !node.is_empty() => format!("{} `{node}`", operator(op.kind)),
+            _ => operator(op.kind),
         };
         guarded(op.ort, name, || {
             let made = Box::new(op.node(info)?);
@@ -199,7 +203,7 @@ callbacks! {
             Kind::Range => op.ort.one_unknown_dimension(context),
             _ => op.ort.same_shape(context),
         };
-        guarded(op.ort, || format!("dml_cuda {}", op.kind.name()), body)
+        guarded(op.ort, || operator(op.kind), body)
     }
 }
 
@@ -220,7 +224,7 @@ unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelCont
         None => node.device.fill(context),
     };
     RUNS.fetch_add(1, Ordering::Relaxed);
-    guarded(node.device.ort, || format!("dml_cuda {}", node.kind.name()), body)
+    guarded(node.device.ort, || operator(node.kind), body)
 }
 
 const _: () = {

@@ -61,6 +61,7 @@ macro_rules! structures {
         #[repr(C)]
         pub struct $name {
             $(
+                // A macro repeats only what names a variable of the repetition.
                 #[doc = stringify!($extensible)]
                 pub struct_size: usize,
                 pub extension_start: *mut XLA_FFI_Extension_Base,

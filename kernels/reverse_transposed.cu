@@ -22,8 +22,26 @@ struct Transposed {
     ReverseDim along_out;       // contiguous in the output
     FastDiv tiles;              // tiles for one position in the other dimensions
     FastDiv tiles_along_out;
+    FastDiv steps;              // the axis size if the axis is neither dimension of the tile, else 1
 };
-static_assert(sizeof(Transposed) == 416, "the host's Transposed");
+static_assert(sizeof(Transposed) == 432, "the host's Transposed");
+
+// The tile of this thread block. Tiles that differ only in their position on the axis are of neighbouring thread blocks: they read
+// the same sectors if lengths vary inside them, which the L2 cache then still has.
+struct Place {
+    Position position;  // in the other dimensions
+    u32 down, across;   // the number of the tile along `along_in` and `along_out`
+};
+
+__device__ __forceinline__ Place this_tile(const Transposed& p) {
+    const u32 rest = divide(blockIdx.x, p.steps);
+    const u32 outer = divide(rest, p.tiles);
+    const u32 n = rest - outer * p.tiles.divisor;
+    const u32 down = divide(n, p.tiles_along_out);
+    Place place = {locate(outer, p.r), down, n - down * p.tiles_along_out.divisor};
+    place.position.t += blockIdx.x - rest * p.steps.divisor;
+    return place;
+}
 
 // ---- Elements of 4 and 8 bytes -------------------------------------------------------------------------------
 // A thread moves an element at a time. Its neighbours move those next to it, in the input and then in the output.
@@ -72,11 +90,9 @@ template <class Element, bool SCATTER>
 __device__ __forceinline__ void copy_transposed(const Transposed& p) {
     constexpr u32 PITCH = TILE + 1;  // elements, so that a column spreads over all banks
     Element* const tile = reinterpret_cast<Element*>(smem);
-    const u32 outer = divide(blockIdx.x, p.tiles);
-    const u32 n = blockIdx.x - outer * p.tiles.divisor;
-    const u32 down = divide(n, p.tiles_along_out);
-    const u32 i = down * TILE, o = (n - down * p.tiles_along_out.divisor) * TILE;
-    Position at_tile = locate(outer, p.r);
+    const Place place = this_tile(p);
+    const u32 i = place.down * TILE, o = place.across * TILE;
+    Position at_tile = place.position;
     step_to(at_tile, i, p.along_in);
     step_to(at_tile, o, p.along_out);
     const u32 in_size = min(TILE, p.along_in.size.divisor - i), out_size = min(TILE, p.along_out.size.divisor - o);
@@ -149,12 +165,10 @@ struct NarrowTile {
 
     __device__ __forceinline__ explicit NarrowTile(const Transposed& p) : p(p) {
         constexpr u32 TILE_IN = TILE_IN_BYTES / W;
-        const u32 outer = divide(blockIdx.x, p.tiles);
-        const u32 n = blockIdx.x - outer * p.tiles.divisor;
-        const u32 down = divide(n, p.tiles_along_out);
-        i = down * TILE_IN, o = (n - down * p.tiles_along_out.divisor) * TILE_OUT;
+        const Place place = this_tile(p);
+        i = place.down * TILE_IN, o = place.across * TILE_OUT;
         columns = min(TILE_IN, p.along_in.size.divisor - i), rows = min(TILE_OUT, p.along_out.size.divisor - o);
-        origin = locate(outer, p.r);
+        origin = place.position;
         step_to(origin, o, p.along_out);
         reverses_columns = p.along_out.axis && p.along_in.length_stride;
         reverses_rows = p.along_in.axis && p.along_out.length_stride;

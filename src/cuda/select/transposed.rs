@@ -24,8 +24,9 @@ struct Transposed {
     along_out: ReverseDim,
     tiles: FastDiv,
     tiles_along_out: FastDiv,
+    steps: FastDiv,
 }
-const _: () = assert!(size_of::<Transposed>() == 416 && std::mem::offset_of!(Transposed, r) == 0);
+const _: () = assert!(size_of::<Transposed>() == 432 && std::mem::offset_of!(Transposed, r) == 0);
 
 /// Elements of a tile along the two dimensions.
 fn tile(layout: &Layout<'_>) -> [u32; 2] {
@@ -111,14 +112,15 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
             Some(d) => dim(d),
             None => layout.axis_dim(layout.axis.size),
         };
-        let tiles = down * across;
-        let others = (0..=layout.dimensions.len()).filter(|n| !sides.contains(n)).map(dim);
+        let (tiles, axis) = (down * across, layout.dimensions.len());
+        let others = (0..axis).filter(|n| !sides.contains(n)).map(dim);
         words(Transposed {
             r: layout.parameters(outer * u64::from(tiles), others),
             along_in: dim(sides[0]),
             along_out: dim(sides[1]),
             tiles: FastDiv::new(tiles),
             tiles_along_out: FastDiv::new(across),
+            steps: FastDiv::new(if sides.contains(&axis) { 1 } else { layout.axis.size }),
         })
     };
     let alignment = if VECTORS { VEC16 } else { layout.width };

@@ -1,5 +1,5 @@
-// REVERSE_SUBSEQUENCES for few lanes side by side, each with its own length, in groups of rows that are adjacent in
-// memory. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for lanes side by side, each with its own length: few in groups of rows that are adjacent in memory, or any
+// number with few rows. The contract is in reverse.cuh.
 //
 //   out[g][t][j] = in[g][source(t, L[g][j])][j]      group g, row t, lane j
 //
@@ -13,6 +13,8 @@
 // Why in place is right: a group belongs to one thread block, which reads before a barrier and writes after it. It
 // reads vectors up to the end of the group's longest lane, and neither uses nor writes what is at or past a lane's own
 // length.
+#include <type_traits>
+
 #include "staging.cuh"
 
 struct Columns {
@@ -109,5 +111,97 @@ __device__ __forceinline__ void reverse_columns(const Columns& p) {
     }
 }
 
+// ---- A column for each thread --------------------------------------------------------------------------------
+// A thread takes N lanes: a word of every row or, if rows are not whole words, an element. It stages what it reads, and writes what
+// it makes of the staged elements. Threads never wait for each other, because no other thread touches a thread's lanes, in shared
+// memory or in place.
+//
+//   shared memory: | row 0: a word for each thread | row 1 | ... |      neighbouring threads are in different banks at any rows
+
+struct ThreadColumns {
+    Reverse r;          // dims: those outside the row; items: pieces of N lanes, in which strides are counted
+    FastDiv pieces;     // of a row
+    u32 length_stride;  // from one lane of a row to the next
+    u32 lanes;          // N
+};
+static_assert(sizeof(ThreadColumns) == 344, "the host's ThreadColumns");
+
+static constexpr u32 LOADS_IN_FLIGHT = 8;
+
+template <class Element, class Piece, bool IN_PLACE>
+__device__ __forceinline__ void reverse_pieces(const ThreadColumns& p) {
+    using Word = std::conditional_t<sizeof(Element) == 8, u64, u32>;
+    constexpr u32 N = sizeof(Piece) / sizeof(Element);
+    const u64 item = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (item >= p.r.items) return;
+    const u32 row = divide(static_cast<u32>(item), p.pieces), piece = static_cast<u32>(item) - row * p.pieces.divisor;
+    const Position at_row = locate(row, p.r);
+    Length loaded[N];
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) loaded[k] = load_length(at_row.length + (piece * N + k) * p.length_stride, p.r);
+    // In place, a single element does not move.
+    u32 length[N], longest = p.r.axis_size, shortest = p.r.axis_size;
+    const auto clamp = [&] {
+        longest = 0;
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            length[k] = clamp_length(loaded[k], p.r);
+            if (IN_PLACE && length[k] == 1) length[k] = 0;
+            longest = max(longest, length[k]);
+            shortest = min(shortest, length[k]);
+        }
+    };
+    if (IN_PLACE) clamp();
+    const u32 rows = longest;
+
+    Word* const staged = reinterpret_cast<Word*>(smem) + threadIdx.x;
+    const Piece* const in = at(static_cast<const Piece*>(p.r.in), at_row.in) + piece;
+#pragma unroll 1
+    for (u32 first = 0; first < rows; first += LOADS_IN_FLIGHT) {
+        Piece read[LOADS_IN_FLIGHT];
+#pragma unroll
+        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+            if (first + k < rows) read[k] = *at(in, (first + k) * p.r.axis_in_stride);
+        }
+#pragma unroll
+        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+            if (first + k < rows) staged[(first + k) * blockDim.x] = read[k];
+        }
+    }
+    if (!IN_PLACE) clamp();
+
+    Piece* const out = at(static_cast<Piece*>(p.r.out), at_row.out) + piece;
+#pragma unroll 4
+    for (u32 t = 0; t < rows; ++t) {
+        union {
+            Element element[N];
+            Piece piece;
+        } value;
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            value.element[k] = reinterpret_cast<const Element*>(staged + source(t, length[k]) * blockDim.x)[k];
+        }
+        Piece* const to = at(out, t * p.r.axis_out_stride);
+        if (!IN_PLACE || t < shortest) {
+            *to = value.piece;
+            continue;
+        }
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            if (t < length[k]) reinterpret_cast<Element*>(to)[k] = value.element[k];
+        }
+    }
+}
+
+template <class Element, bool IN_PLACE>
+__device__ __forceinline__ void reverse_thread_columns(const ThreadColumns& p) {
+    if constexpr (sizeof(Element) < 4) {
+        if (p.lanes > 1) return reverse_pieces<Element, u32, IN_PLACE>(p);
+    }
+    reverse_pieces<Element, Element, IN_PLACE>(p);
+}
+
 ENTRIES_TO_4((THREADS), Columns, reverse_columns, reverse_columns, false)
 ENTRIES_TO_8((THREADS), Columns, reverse_columns_in_place, reverse_columns, true)
+ENTRIES_TO_8((THREADS), ThreadColumns, reverse_thread_columns, reverse_thread_columns, false)
+ENTRIES_TO_8((THREADS), ThreadColumns, reverse_thread_columns_in_place, reverse_thread_columns, true)

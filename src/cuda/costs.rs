@@ -142,6 +142,12 @@ pub(crate) static STRIPS: FamilyCosts = FamilyCosts { name: "strips", modes: [&[
     [1.181, 1.542, 0.5306, 0.5305, 0.0, 0.0, 1070.0, 0.07911],
 ]] };
 
+pub(crate) static THREAD_COLUMNS: FamilyCosts = FamilyCosts { name: "thread_columns", modes: [&[
+    [1.3, 1.1, 0.3, 0.3, 1.0, 10.0, 150.0, 0.2],
+], &[
+    [1.3, 1.1, 0.3, 0.3, 1.0, 10.0, 150.0, 0.2],
+]] };
+
 pub(crate) static TRANSPOSED: FamilyCosts = FamilyCosts { name: "transposed", modes: [&[
     [1.263, 1.000, 0.4752, 0.4998, 4.877, 25.30, 29.74, 0.5408],
     [1.645, 1.096, 0.2676, 0.2681, 6.535, 25.69, 23.03, 0.3156],

@@ -131,6 +131,7 @@ kernels! {
     }
     "reverse_columns", variable: POINTERS, specializable: true {
         COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2" "_4" "_8";
+        THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
     "reverse_transposed", variable: POINTERS, specializable: true {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";

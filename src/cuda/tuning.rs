@@ -79,6 +79,17 @@ pub mod lanes {
     pub const LANE_VECTORS: [u32; 4] = [1, 2, 4, 8];
 }
 
+pub mod columns {
+    //! reverse_columns.cu: a column for each thread
+
+    /// Bytes of what a thread takes of a row of narrower elements.
+    pub const WORD: u32 = 4;
+    /// Rows that a thread loads before it stages the first (same in the kernel).
+    pub const LOADS_IN_FLIGHT: u32 = 8;
+    /// Threads of a thread block.
+    pub const THREADS_OF_COLUMNS: [u32; 2] = [64, 256];
+}
+
 pub mod strips {
     //! reverse_strips.cu
 
@@ -143,6 +154,7 @@ mod tests {
         assert_shared("reverse_rows.cu", "RUN_SLACK_BEHIND", rows::RUN_SLACK_BEHIND);
         assert_shared("reverse_lanes.cu", "VECTORS_PER_THREAD", lanes::VECTORS_PER_THREAD);
         assert_shared("reverse_lanes.cu", "TILES_PER_BLOCK", lanes::TILES_PER_BLOCK);
+        assert_shared("reverse_columns.cu", "LOADS_IN_FLIGHT", columns::LOADS_IN_FLIGHT);
         assert_shared("reverse_strips.cu", "MOST_THREADS", strips::MOST_THREADS);
         assert_shared("reverse_clusters.cu", "CLUSTER", clusters::CLUSTER);
         assert_shared("reverse_clusters.cu", "DEAL", clusters::DEAL);

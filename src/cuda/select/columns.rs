@@ -1,17 +1,18 @@
-//! reverse_columns.cu: few lanes side by side, each with its own length, in adjacent groups.
+//! reverse_columns.cu: lanes side by side, each with its own length: few in adjacent groups, or any with few rows.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::parameters::{dim, Reverse};
+use super::layout::parameters::{dim, dim_in_units, Reverse};
 use super::layout::work::WARP;
 use super::layout::{are_adjacent, Layout, Sketch, NO_ROW};
 use super::segments::per_block;
-use super::{reject_if, RejectReason};
+use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::{Grid, Work};
+use crate::cuda::estimate::{ceil, Grid, Work};
 use crate::cuda::kernels;
 use crate::cuda::launch::words;
+use crate::cuda::tuning::columns::*;
 use crate::cuda::tuning::segments::STAGED_BYTES;
 use crate::cuda::tuning::{THREADS, VEC16};
 
@@ -80,4 +81,55 @@ pub(super) fn columns(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReaso
     };
     let (family, costs, unit) = (&kernels::COLUMNS, &costs::COLUMNS, layout.width);
     Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
+}
+
+/// `ThreadColumns` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct ThreadColumns {
+    r: Reverse,
+    pieces: FastDiv,
+    length_stride: u32,
+    lanes: u32,
+}
+const _: () = assert!(size_of::<ThreadColumns>() == 344 && std::mem::offset_of!(ThreadColumns, r) == 0);
+
+/// A piece of each row for each thread, in thread blocks of `threads` threads: a word (`WORDS`), or a narrower element.
+pub(super) fn thread_columns<const WORDS: bool>(layout: &Layout<'_>, threads: u32) -> Result<Sketch, RejectReason> {
+    let row = layout.side_by_side().ok_or(NO_ROW)?;
+    let word = layout.width.max(WORD);
+    let is_whole = layout.rows_divide(row, word, word);
+    reject_if(WORDS && !is_whole, ("rows of lanes are not multiples of {} bytes", word))?;
+    reject_if(!WORDS && is_whole, "rows of lanes are whole words")?;
+    let shared = u64::from(layout.axis.size) * u64::from(word * threads);
+    let is_large = shared > u64::from(layout.target.shared_memory);
+    reject_if(is_large, ("a thread block's columns of {} bytes do not fit shared memory", shared))?;
+    let piece = if WORDS { word } else { layout.width };
+    let items = layout.lane_count() * u64::from(layout.width) / u64::from(piece);
+    let grid = Grid { blocks: grid(items.div_ceil(threads.into()))?, threads, shared: shared as u32 };
+    let (once, rows) = (layout.work(), f64::from(layout.axis.size));
+    // The pieces of a warp are in several rows if rows are short.
+    let pieces_of_row = layout.bytes(row.size) as f64 / f64::from(piece);
+    let run = pieces_of_row.min(WARP);
+    let warps = items as f64 / WARP;
+    let accesses = warps * WARP / run * layout.sectors_of_run(run * f64::from(piece)) * rows * 2.0;
+    let work = Work {
+        accesses: accesses * layout.moving_sectors(),
+        misses: once.misses,
+        steps: warps * rows * 2.0 * layout.moving(),
+        details: layout.elements() as f64 / WARP * layout.moving(),
+        rounds: ceil(rows / f64::from(LOADS_IN_FLIGHT)) * layout.moving() + if layout.in_place() { 1.0 } else { 0.0 },
+        ..once
+    };
+    let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
+        let (size, length_stride) = layout.side_by_side().map_or((1, 0), |row| (row.size, row.length_stride));
+        let lanes = sketch.access / layout.width;
+        let items = layout.lane_count() / u64::from(lanes);
+        let mut r = layout.parameters(items, layout.outside().map(|d| dim_in_units(d, d.size, lanes)));
+        r.axis_in_stride /= lanes;
+        r.axis_out_stride /= lanes;
+        words(ThreadColumns { r, pieces: FastDiv::new(size / lanes), length_stride, lanes })
+    };
+    let (family, costs, unit) = (&kernels::THREAD_COLUMNS, &costs::THREAD_COLUMNS, layout.width);
+    Ok(Sketch { family, costs, unit, grid, alignment: piece, access: piece, work, parameters })
 }

@@ -8,6 +8,7 @@ use super::{down_to, Candidate, Considered, RejectReason};
 use crate::cuda::estimate;
 use crate::cuda::launch::Launch;
 use crate::cuda::target::GpuTarget;
+use crate::cuda::tuning::columns::THREADS_OF_COLUMNS;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::Plan;
 
@@ -43,6 +44,8 @@ const KERNELS: &[KernelRule] = &[
     one("reverse_long_lanes", lanes::long::<true>),
     one("reverse_long_lanes", lanes::long::<false>),
     one("reverse_columns", columns::columns),
+    KernelRule { name: "reverse_thread_columns", variant: "{} threads", variants: &THREADS_OF_COLUMNS, sketch: columns::thread_columns::<true> },
+    KernelRule { name: "reverse_thread_columns", variant: "{} threads", variants: &THREADS_OF_COLUMNS, sketch: columns::thread_columns::<false> },
     KernelRule { name: "reverse_clusters", variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, sketch: clusters::clusters },
     KernelRule { name: "reverse_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::aligned },
     KernelRule { name: "reverse_unaligned_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned },

@@ -8,9 +8,6 @@ use super::{for_each, Operands};
 use crate::plan::reverse_plan::{Dimension, Plan};
 use crate::plan::{merge, Steps};
 
-/// Bytes of the widest element.
-const MAX_WIDTH: u32 = 8;
-
 /// Lanes of fewer bytes, but of more than `MAX_SELECTED` elements, are copied all at once and then reversed, not copied
 /// one by one (benches/TUNING.md).
 const MIN_COPIED_BYTES: usize = 64;
@@ -23,8 +20,7 @@ const MAX_SELECTED: usize = 8;
 pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) -> Option<()> {
     let (&lengths, input) = inputs.split_last()?;
     let input = input.first().copied(); // in place, the output is the input
-    let coarser = with_blocks_as_elements(plan);
-    let plan = coarser.as_ref().unwrap_or(plan);
+    let plan = plan.blocks_as_elements.as_deref().unwrap_or(plan);
     let is_aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
     match (plan.width, input.is_none_or(is_aligned) && is_aligned(output)) {
         (1, _) => run_typed::<u8, 64>(plan, input, lengths, output),
@@ -40,22 +36,6 @@ pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) -> Opt
         _ => run_typed::<[u8; 8], 8>(plan, input, lengths, output),
     }
     Some(())
-}
-
-/// If blocks with one length are small enough, the plan that treats each of them as one element.
-fn with_blocks_as_elements(plan: &Plan) -> Option<Plan> {
-    let (block, dimensions) = plan.dimensions.split_last()?;
-    let (size, axis) = (block.size, &plan.axis);
-    let moved_whole = (block.in_stride, block.out_stride, block.length_stride) == (1, 1, 0);
-    let strides = dimensions.iter().flat_map(|d| [d.in_stride, d.out_stride]);
-    let apart = strides.chain([axis.in_stride, axis.out_stride]).all(|stride| stride % size == 0);
-    let in_blocks = |d: &Dimension| Dimension { in_stride: d.in_stride / size, out_stride: d.out_stride / size, ..*d };
-    (moved_whole && apart && size.saturating_mul(plan.width) <= MAX_WIDTH).then(|| Plan {
-        width: plan.width * size,
-        axis: in_blocks(axis),
-        dimensions: dimensions.iter().map(in_blocks).collect(),
-        ..*plan
-    })
 }
 
 fn run_typed<T: Pod, const LANES: usize>(plan: &Plan, input: Option<&[u8]>, lengths: &[u8], output: &mut [u8]) {
@@ -211,32 +191,5 @@ fn inner(plan: &Plan) -> Inner {
             step => Inner::Row(around(outer), d.size as usize, step as usize),
         },
         _ => Inner::Lane(around(&plan.dimensions)),
-    }
-}
-
-#[cfg(all(test, in_repository))]
-mod tests {
-    use crate::dml_cuda_testing::reversal;
-    use crate::plan::reverse_plan::Plan;
-    use crate::TensorDataType::*;
-
-    /// Small blocks with one length move as single elements of their size.
-    #[test]
-    fn small_blocks_are_elements() {
-        for (data_type, sizes, width) in [
-            (UInt8, [2, 4, 3], Some(3)),
-            (UInt8, [2, 4, 8], Some(8)),
-            (UInt8, [2, 4, 9], None),
-            (UInt16, [2, 4, 2], Some(4)),
-            (Float32, [2, 4, 2], Some(8)),
-            (Float32, [2, 4, 3], None),
-        ] {
-            let mut desc = reversal(data_type, &sizes, 1);
-            desc.sequence_lengths_tensor.strides = Some(vec![1, 1, 0]);
-            let plan = Plan::new(&desc).expect("right");
-            let found = super::with_blocks_as_elements(&plan);
-            assert_eq!(found.as_ref().map(|plan| plan.width), width, "{data_type} {sizes:?}");
-            assert!(found.is_none_or(|plan| plan.axis.in_stride == 1 && plan.dimensions.len() == 1));
-        }
     }
 }

@@ -3,6 +3,9 @@
 use super::{merge, MergedDimension, Steps, Summary};
 use crate::desc::{layout, BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 
+/// Bytes of the widest element.
+const MAX_WIDTH: u32 = 8;
+
 /// A dimension. Strides are in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dimension {
@@ -26,6 +29,8 @@ pub(crate) struct Plan {
     pub in_place: bool,
     /// Bytes from the begin of the input's first element to the end of its last. Kernels read nothing outside.
     pub input_bytes: u64,
+    /// If blocks with one length are of at most 8 bytes, the plan that treats each of them as one element.
+    pub blocks_as_elements: Option<Box<Plan>>,
 }
 
 impl Plan {
@@ -44,13 +49,31 @@ impl Plan {
         let others = others.map(|d| (input.sizes[d], [out_strides[d], in_strides[d], length_strides[d]]));
         let dimensions: Vec<Dimension> = merge(others.collect()).into_iter().map(dimension).collect();
         let same_axis = axis.size == 1 || axis.in_stride == axis.out_stride;
-        Some(Self {
+        let mut plan = Self {
             width: input.data_type.size_in_bits() / 8,
             wide_lengths: lengths.data_type == TensorDataType::UInt64,
             axis,
             in_place: same_axis && dimensions.iter().all(|d| d.in_stride == d.out_stride),
             dimensions,
             input_bytes: input.span_in_bytes(),
+            blocks_as_elements: None,
+        };
+        plan.blocks_as_elements = plan.with_blocks_as_elements();
+        Some(plan)
+    }
+
+    fn with_blocks_as_elements(&self) -> Option<Box<Self>> {
+        let (block, dimensions) = self.dimensions.split_last()?;
+        let (size, axis) = (block.size, &self.axis);
+        let moved_whole = (block.in_stride, block.out_stride, block.length_stride) == (1, 1, 0);
+        let strides = dimensions.iter().flat_map(|d| [d.in_stride, d.out_stride]);
+        let apart = strides.chain([axis.in_stride, axis.out_stride]).all(|stride| stride % size == 0);
+        let in_blocks =
+            |d: &Dimension| Dimension { in_stride: d.in_stride / size, out_stride: d.out_stride / size, ..*d };
+        (moved_whole && apart && size.saturating_mul(self.width) <= MAX_WIDTH).then(|| {
+            let dimensions = dimensions.iter().map(in_blocks).collect();
+            let (width, axis) = (self.width * size, in_blocks(axis));
+            Box::new(Self { width, axis, dimensions, blocks_as_elements: None, ..*self })
         })
     }
 
@@ -140,5 +163,28 @@ mod tests {
         let of = summary([3, 7, 5], TensorDataType::UInt32);
         let order: Vec<(u32, bool)> = of.dimensions.iter().map(|d| (d.size, d.is_axis)).collect();
         assert_eq!(order, [(3, false), (7, true), (5, false)]);
+    }
+
+    /// Small blocks with one length move as single elements of their size.
+    #[test]
+    fn small_blocks_are_elements() {
+        for (data_type, sizes, width) in [
+            (TensorDataType::UInt8, [2, 4, 3], Some(3)),
+            (TensorDataType::UInt8, [2, 4, 8], Some(8)),
+            (TensorDataType::UInt8, [2, 4, 9], None),
+            (TensorDataType::UInt16, [2, 4, 2], Some(4)),
+            (TensorDataType::Float32, [2, 4, 2], Some(8)),
+            (TensorDataType::Float32, [2, 4, 3], None),
+        ] {
+            let tensor = BufferTensorDesc::packed(data_type, &sizes);
+            let lengths = BufferTensorDesc::strided(TensorDataType::UInt32, &[2, 1, sizes[2]], &[1, 1, 0]);
+            let (input_tensor, output_tensor) = (tensor.clone(), tensor);
+            let desc =
+                ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor: lengths, output_tensor, axis: 1 };
+            let plan = Plan::new(&desc).expect("a plan");
+            let found = plan.blocks_as_elements;
+            assert_eq!(found.as_ref().map(|plan| plan.width), width, "{data_type} {sizes:?}");
+            assert!(found.is_none_or(|plan| plan.axis.in_stride == 1 && plan.dimensions.len() == 1));
+        }
     }
 }

@@ -115,8 +115,8 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
                 assert!(candidates.is_sorted_by_key(|found| found.estimate), "{what}");
                 // No kernel is faster than the memory, not on a GPU that nobody has measured either.
-                let found = reverse::layout(&plan, target, mode).map(|layout| reverse::estimate(&layout, |_, _| ()));
-                for (kernel, candidate) in found.iter().flatten().zip(&candidates) {
+                let found = reverse::estimate(&reverse::layouts(&plan, target, mode), |_, _| ());
+                for (kernel, candidate) in found.iter().zip(&candidates) {
                     let memory = estimate::terms(&kernel.sketch.work, kernel.sketch.grid, target)[1];
                     let estimate = candidate.estimate.map_or(0.0, |estimate| estimate.as_secs_f64() * 1e6);
                     assert!(estimate >= memory, "{what}: {estimate} µs, {memory} µs of memory: {candidate:?}");
@@ -149,8 +149,7 @@ fn terms_of_recorded_layouts() {
         let columns: Vec<&str> = line.split(',').collect();
         let plan = plan(&columns[1..7]);
         for (mode, name) in Mode::ALL.into_iter().zip(["copying", "in place"]) {
-            let Some(layout) = reverse::layout(&plan, &target, mode) else { continue };
-            for kernel in reverse::estimate(&layout, |_, _| ()) {
+            for kernel in reverse::estimate(&reverse::layouts(&plan, &target, mode), |_, _| ()) {
                 let sketch = &kernel.sketch;
                 let terms = estimate::terms(&sketch.work, sketch.grid, &target).map(|term| format!("{term:.6e}"));
                 let costs = format!("{} {}", sketch.costs.name, sketch.unit);

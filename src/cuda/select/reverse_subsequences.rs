@@ -25,18 +25,23 @@ const fn one(name: &'static str, sketch: fn(&Layout<'_>, u32) -> Result<Sketch, 
     KernelRule { name, variant: "", variants: &[0], sketch }
 }
 
-/// The order decides only between equal estimates, and which of a kernel's reasons is shown. `reverse_elementwise` in
-/// units of one element runs any layout with any pointers.
+/// Kernels that move elements, or blocks in units of their own. `reverse_elementwise` in units of one element runs any
+/// layout with any pointers. The order decides only between equal estimates, and which of a kernel's reasons is shown.
 #[rustfmt::skip] // a line each
-const KERNELS: &[KernelRule] = &[
+const BLOCK_KERNELS: &[KernelRule] = &[
     KernelRule { name: "reverse_small", variant: "", variants: &elementwise::UNITS, sketch: elementwise::small },
     KernelRule { name: "reverse_elementwise", variant: "", variants: &elementwise::UNITS, sketch: elementwise::units },
-    KernelRule { name: "reverse_elementwise", variant: "gathers {} bytes a thread", variants: &[4, 8, 16], sketch: elementwise::vectors },
     one("reverse_rows", rows::rows),
     KernelRule { name: "reverse_packed_rows", variant: "", variants: &rows::UNITS, sketch: rows::packed_rows },
     KernelRule { name: "reverse_row_tiles", variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, sketch: rows::row_tiles::<4> },
     KernelRule { name: "reverse_row_tiles", variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, sketch: rows::row_tiles::<2> },
     KernelRule { name: "reverse_row_tiles", variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, sketch: rows::row_tiles::<1> },
+];
+
+/// Kernels that move elements. They also run blocks of 2, 4 or 8 bytes, as elements of that width.
+#[rustfmt::skip] // a line each
+const ELEMENT_KERNELS: &[KernelRule] = &[
+    KernelRule { name: "reverse_elementwise", variant: "gathers {} bytes a thread", variants: &[4, 8, 16], sketch: elementwise::vectors },
     one("reverse_packed_lanes_in_registers", packed_lanes::in_registers),
     one("reverse_packed_lanes", packed_lanes::in_shared_memory),
     KernelRule { name: "reverse_lanes", variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, sketch: lanes::whole::<true> },
@@ -57,12 +62,15 @@ const KERNELS: &[KernelRule] = &[
 pub(super) struct Estimated {
     rule: &'static KernelRule,
     variant: u32,
+    /// The number of its layout.
+    layout: usize,
     pub sketch: Sketch,
     microseconds: f64,
 }
 
 impl Estimated {
-    fn launch(&self, layout: &Layout<'_>) -> Launch {
+    fn launch(&self, layouts: &[Layout<'_>]) -> Launch {
+        let layout = &layouts[self.layout];
         let Sketch { family, unit, grid, alignment, access, parameters, .. } = self.sketch;
         Launch {
             entry: family.of_unit(layout.mode, unit),
@@ -84,28 +92,36 @@ impl Estimated {
     }
 }
 
-/// The layout of a plan. In place there is none for lanes of one element, which do not move.
-pub(super) fn layout<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> Option<Layout<'a>> {
-    (mode == Mode::Copying || plan.in_place && plan.axis.size > 1).then(|| Layout::new(plan, mode, target))
+/// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
+/// place there are none for lanes of one element, which do not move.
+pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> Vec<Layout<'a>> {
+    let blocks = plan.blocks_as_elements.as_deref().filter(|blocks| blocks.width.is_power_of_two());
+    let plans = [plan].into_iter().chain(blocks);
+    let moves = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
+    plans.filter(|_| moves).map(|plan| Layout::new(plan, mode, target)).collect()
 }
 
-/// The kernels that can run the layout, least estimate first. Calls `rejects` for the others.
+/// The kernels that can run the layouts of a plan, least estimate first. Calls `rejects` for the others, with the reason
+/// that the elements have.
 pub(super) fn estimate(
-    layout: &Layout<'_>,
+    layouts: &[Layout<'_>],
     mut rejects: impl FnMut(&'static KernelRule, RejectReason),
 ) -> Vec<Estimated> {
     let mut found = Vec::with_capacity(32);
-    for rule in KERNELS {
-        for &variant in rule.variants {
+    for (n, layout) in layouts.iter().enumerate() {
+        let of_blocks = if n == 0 { BLOCK_KERNELS } else { &[] };
+        let rules = of_blocks.iter().chain(ELEMENT_KERNELS);
+        for (rule, &variant) in rules.flat_map(|rule| rule.variants.iter().map(move |variant| (rule, variant))) {
             match (rule.sketch)(layout, variant) {
                 Ok(sketch) => {
                     let costs = layout.mode.of(&sketch.costs.modes);
                     let costs = &costs[(sketch.unit.trailing_zeros() as usize).min(costs.len() - 1)];
                     let terms = estimate::terms(&sketch.work, sketch.grid, layout.target);
                     let microseconds = estimate::microseconds(costs, &terms);
-                    found.push(Estimated { rule, variant, sketch, microseconds });
+                    found.push(Estimated { rule, variant, layout: n, sketch, microseconds });
                 }
-                Err(reason) => rejects(rule, reason),
+                Err(reason) if n == 0 => rejects(rule, reason),
+                Err(_) => {}
             }
         }
     }
@@ -117,29 +133,29 @@ pub(super) fn estimate(
 /// The launches for pointers at multiples of `pointer_alignment`: the least estimate, then the least of those that
 /// accept more pointers, down to one that accepts all of them. Only they get parameters.
 pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
-    let Some(layout) = layout(plan, target, mode) else { return Vec::new() };
-    let found = estimate(&layout, |_, _| ());
-    down_to(pointer_alignment.max(layout.width), found.iter().map(|kernel| (kernel.sketch.alignment, kernel)))
-        .map(|kernel| kernel.launch(&layout))
+    let layouts = layouts(plan, target, mode);
+    let found = estimate(&layouts, |_, _| ());
+    down_to(pointer_alignment.max(plan.width), found.iter().map(|kernel| (kernel.sketch.alignment, kernel)))
+        .map(|kernel| kernel.launch(&layouts))
         .collect()
 }
 
 /// Every launch that can run the plan, least estimate first.
 pub(crate) fn candidates(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Candidate> {
-    let Some(layout) = layout(plan, target, mode) else { return Vec::new() };
+    let layouts = layouts(plan, target, mode);
     let launch = |kernel: &Estimated| Candidate {
         variant: kernel.variant(),
-        launch: kernel.launch(&layout),
+        launch: kernel.launch(&layouts),
         estimate: Some(kernel.duration()),
     };
-    estimate(&layout, |_, _| ()).iter().map(launch).collect()
+    estimate(&layouts, |_, _| ()).iter().map(launch).collect()
 }
 
 /// Every kernel, least estimate first, then those that cannot run the layout.
 pub(crate) fn consider(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Considered> {
-    let Some(layout) = layout(plan, target, mode) else { return Vec::new() };
+    let layouts = layouts(plan, target, mode);
     let mut rejected: Vec<(&str, RejectReason)> = Vec::new();
-    let estimated = estimate(&layout, |rule, reason| match rejected.iter_mut().find(|(name, _)| *name == rule.name) {
+    let estimated = estimate(&layouts, |rule, reason| match rejected.iter_mut().find(|(name, _)| *name == rule.name) {
         Some((_, last)) => *last = reason,
         None => rejected.push((rule.name, reason)),
     });

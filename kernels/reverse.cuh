@@ -41,6 +41,7 @@ static_assert(sizeof(ReverseDim) == 32, "the host's ReverseDim");
 
 // How elementwise and small kernels copy (same in layout.rs).
 static constexpr u32 SCATTERED = 0, GATHERED = 1, GATHERED_VECTORS = 2, GATHERED_HALF_VECTORS = 3;
+static constexpr u32 IN_ROWS = 4;  // added to the last two: every vector is in one row of the output
 
 // The parameters of every kernel. Strides and offsets count the kernel's units: elements, or vectors of them. Small
 // kernels read only the first fields, which are in as few lines of the constant cache as possible.

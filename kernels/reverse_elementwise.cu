@@ -104,9 +104,9 @@ __device__ __forceinline__ void copy_vector(const Reverse& r) {
 }
 
 // A thread gathers a vector of the output, whose elements are adjacent in memory. It divides for the first element only, and steps
-// to the next ones.
-template <class Unit, class Vector>
-__device__ __forceinline__ void copy_vectors(const Reverse& r) {
+// to the next ones. WITHIN_ROWS: these are in the same row.
+template <class Unit, class Vector, bool WITHIN_ROWS>
+__device__ __forceinline__ void copy_vectors_of(const Reverse& r) {
     constexpr u32 N = sizeof(Vector) / sizeof(Unit);
     const u64 first = global_thread() * N;
     if (first >= r.items) return;
@@ -123,9 +123,9 @@ __device__ __forceinline__ void copy_vectors(const Reverse& r) {
     for (u32 k = 0; k < N; ++k) {
         in[k] = next.in, t[k] = next.t;
         length[k] = load_length(next.length, r);
-        if (n + k + 1 >= r.items) continue;
+        if (!WITHIN_ROWS && n + k + 1 >= r.items) continue;
         step_to(next, 1, r.dims[0]);
-        if (++column != inner) continue;
+        if (WITHIN_ROWS || ++column != inner) continue;
         column = 0;
         step_to(next, 0 - inner, r.dims[0]);
         step_to(next, 1, r.dims[1]);
@@ -144,13 +144,21 @@ __device__ __forceinline__ void copy_vectors(const Reverse& r) {
         value.unit[k] = *at(static_cast<const Unit*>(r.in), in[k] + from * r.axis_in_stride);
     }
     Unit* const out = static_cast<Unit*>(r.out) + first;
-    if (first + N <= r.items) {
+    if (WITHIN_ROWS || first + N <= r.items) {
         *reinterpret_cast<Vector*>(out) = value.vector;
         return;
     }
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
         if (n + k < r.items) out[k] = value.unit[k];
+    }
+}
+template <class Unit, class Vector>
+__device__ __forceinline__ void copy_vectors(const Reverse& r) {
+    if (r.form & IN_ROWS) {
+        copy_vectors_of<Unit, Vector, true>(r);
+    } else {
+        copy_vectors_of<Unit, Vector, false>(r);
     }
 }
 
@@ -160,9 +168,9 @@ __device__ __forceinline__ void copy_units(const Reverse& r) {
     // A vector of 16 bytes, of 8 for bytes; and half of it.
     using Whole = std::conditional_t<sizeof(Unit) == 1, uint2, uint4>;
     using Half = std::conditional_t<sizeof(Unit) == 1, u32, uint2>;
-    if (r.form == GATHERED_VECTORS) {
+    if ((r.form & ~IN_ROWS) == GATHERED_VECTORS) {
         copy_vectors<Unit, Whole>(r);
-    } else if (sizeof(Unit) < 8 && r.form == GATHERED_HALF_VECTORS) {
+    } else if (sizeof(Unit) < 8 && (r.form & ~IN_ROWS) == GATHERED_HALF_VECTORS) {
         copy_vectors<Unit, Half>(r);
     } else if (sizeof(Unit) == 8 && r.form == SCATTERED) {  // in few dimensions
         copy_items<Unit, true, true>(r);

@@ -1,7 +1,7 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
 use super::layout::parameters::{
-    dim_in_units, Reverse, ReverseDim, GATHERED, GATHERED_HALF_VECTORS, GATHERED_VECTORS, SCATTERED,
+    dim_in_units, Reverse, ReverseDim, GATHERED, GATHERED_HALF_VECTORS, GATHERED_VECTORS, IN_ROWS, SCATTERED,
 };
 use super::layout::work::{Side, WARP};
 use super::layout::{Layout, Sketch, NOT_DIVIDED, NO_BLOCK};
@@ -64,10 +64,17 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectR
     let parameters = |layout: &Layout<'_>, _: &Sketch, bytes: u32| {
         let is_half = bytes < VEC16.min(8 * layout.width);
         let form = if is_half { GATHERED_HALF_VECTORS } else { GATHERED_VECTORS };
-        words(parameters(layout, layout.width, form))
+        let in_rows = if are_in_rows(layout, bytes / layout.width) { IN_ROWS } else { 0 };
+        words(parameters(layout, layout.width, form | in_rows))
     };
     let (family, unit) = (&kernels::ELEMENTWISE, layout.width);
     Ok(Sketch { family, costs: &costs::VECTORS, unit, grid, alignment: bytes, access: bytes, work, parameters })
+}
+
+/// Whether every vector of that many elements is in one row of the packed output.
+fn are_in_rows(layout: &Layout<'_>, elements: u32) -> bool {
+    let mut rows = layout.dimensions.iter().chain([&layout.axis]).filter(|d| d.out_stride == 1 && d.size > 1);
+    rows.next().is_some_and(|row| row.size.is_multiple_of(elements))
 }
 
 /// Little work: one unit of `unit` bytes per thread.

@@ -42,6 +42,8 @@ pub(in crate::cuda::select) const SCATTERED: u32 = 0;
 pub(in crate::cuda::select) const GATHERED: u32 = 1;
 pub(in crate::cuda::select) const GATHERED_VECTORS: u32 = 2;
 pub(in crate::cuda::select) const GATHERED_HALF_VECTORS: u32 = 3;
+/// Added to the last two: every vector is in one row of the output.
+pub(in crate::cuda::select) const IN_ROWS: u32 = 4;
 
 const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 320);
 

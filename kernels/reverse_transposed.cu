@@ -13,7 +13,8 @@
 //   along_out    none of the two        another row is read
 //   along_in     along_out              while they are read
 //   along_in     none of the two        while they are read; of 1 and 2 bytes, another row is written
-//   neither      any                    while they are read
+//   neither      along_in alone         while they are written, another row
+//   neither      others                 while they are read
 #include "staging.cuh"
 
 struct Transposed {
@@ -161,7 +162,8 @@ struct NarrowTile {
     u32 i, o;         // the tile's first element along `along_in` and `along_out`
     u32 columns, rows;
     bool reverses_columns, reverses_rows, moves_columns;
-    u32 length;  // if it moves columns
+    bool moves_each;  // column, by a length of its own
+    u32 length;       // if it moves columns by one length
 
     __device__ __forceinline__ explicit NarrowTile(const Transposed& p) : p(p) {
         constexpr u32 TILE_IN = TILE_IN_BYTES / W;
@@ -173,6 +175,7 @@ struct NarrowTile {
         reverses_columns = p.along_out.axis && p.along_in.length_stride;
         reverses_rows = p.along_in.axis && p.along_out.length_stride;
         moves_columns = p.along_in.axis && !p.along_out.length_stride;
+        moves_each = !p.along_in.axis && !p.along_out.axis && p.along_in.length_stride && !p.along_out.length_stride;
         length = moves_columns ? lane_length(origin.length, p.r) : 0;
     }
 
@@ -189,8 +192,9 @@ struct NarrowTile {
             if (left && left < N) return false;
             if (left) from = bytes_at(row.in) + static_cast<u64>(left - N) * W;
         } else if (!p.along_in.axis) {
-            if (!reverses_columns && p.along_in.length_stride) return false;
-            const u32 t = reverses_columns ? row.t : source(row.t, lane_length(row.length, p.r));
+            const bool natural = reverses_columns || moves_each;
+            if (!natural && p.along_in.length_stride) return false;
+            const u32 t = natural ? row.t : source(row.t, lane_length(row.length, p.r));
             from = bytes_at(row.in + t * p.r.axis_in_stride + i + x);
         }
         const Bounds bounds = input_bounds(p.r);
@@ -220,7 +224,7 @@ struct NarrowTile {
             Position element = origin;
             step_to(element, m, p.along_out);
             step_to(element, i + min(x + k, columns - 1), p.along_in);
-            const bool natural = reverses_columns || moves_columns;
+            const bool natural = reverses_columns || moves_columns || moves_each;
             const u32 t = natural ? element.t : source(element.t, lane_length(element.length, p.r));
             const u8* const from = bytes_at(element.in + t * p.r.axis_in_stride);
             words[k * W / 4] |= static_cast<u32>(W == 1 ? *from : *reinterpret_cast<const u16*>(from)) << (k * W % 4 * 8);
@@ -236,6 +240,7 @@ struct NarrowTile {
     __device__ __forceinline__ u8* column(u32 n) const {
         u32 t = origin.t;
         if (p.along_in.axis) t = moves_columns ? source(i + n, length) : i + n;
+        if (moves_each) t = source(t, lane_length(origin.length + (i + n) * p.along_in.length_stride, p.r));
         const u32 to = origin.out + (i + n) * p.along_in.out_stride + t * p.r.axis_out_stride;
         return static_cast<u8*>(p.r.out) + static_cast<u64>(to) * W;
     }

@@ -61,9 +61,13 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     let sides = sides(layout).ok_or("a tensor is not contiguous along any dimension")?;
     reject_if(sides[0] == sides[1], "both tensors are contiguous along one dimension")?;
     let [along_in, along_out] = sides.map(|n| dimension(layout, n));
-    let out_is_axis = sides[1] == layout.dimensions.len();
-    let scattered = out_is_axis && along_in.length_stride != 0;
+    let axis = layout.dimensions.len();
+    let lengths_vary = along_in.length_stride != 0;
+    // Where elements are reversed: the table in the kernel file.
+    let reverses_columns = sides[1] == axis && lengths_vary;
+    let moves_columns = !sides.contains(&axis) && lengths_vary && along_out.length_stride == 0;
     let is_narrow = layout.width < 4;
+    let scattered = reverses_columns || !is_narrow && moves_columns;
     let mut rows =
         layout.dimensions.iter().chain([&layout.axis]).enumerate().filter(|&(n, d)| n != sides[1] && d.size > 1);
     let in_vectors = is_narrow && !scattered && rows.all(|(_, d)| layout.divides(d.out_stride, VEC16));
@@ -88,9 +92,9 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     let width = f64::from(layout.width);
     let sectors = |run: f64| elements / run * layout.sectors_of_run(run * width).max(1.0);
     let (mut read, written) = (sectors(inside), sectors(outside));
-    let is_axis_in = sides[0] == layout.dimensions.len();
+    let is_axis_in = sides[0] == axis;
     // Each element of a row of the input has a length of its own, so that it is in another row.
-    let varies = along_in.length_stride != 0 && !scattered;
+    let varies = lengths_vary && !reverses_columns && !moves_columns;
     if varies {
         let bytes = f64::from(layout.axis.size) * inside * width;
         read += (elements - read).max(0.0) * part_of_cache(bytes, 10.0);

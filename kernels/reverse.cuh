@@ -50,14 +50,14 @@ struct Reverse {
     const void* lengths;
     void* out;
     u32 items;   // work items of the grid; each kernel defines its item
-    u32 form;    // elementwise and small kernels, copying
+    u32 rank;
     u32 axis_size;
     u32 axis_in_stride;
     u32 axis_out_stride;
     u32 wide_lengths;           // 1 for UINT64 lengths, 0 for UINT32
     ReverseDim dims[MAX_DIMS];  // innermost first; zeros past `rank`
     u64 in_bytes;               // from the begin of the input's first element to the end of its last; reads stay inside
-    u32 rank;
+    u32 form;                   // elementwise and small kernels, copying
     u32 reserved;
 };
 static_assert(sizeof(Reverse) == 320, "the host's Reverse");
@@ -87,12 +87,9 @@ __device__ __forceinline__ Position locate(u32 n, const Reverse& r) {
     return position;
 }
 
-static constexpr u32 UNROLLED_DIMENSIONS = 3;  // (same in tuning.rs, elementwise)
-
-// The position of item n in at most UNROLLED_DIMENSIONS dimensions, without a loop. Unused dimensions are zeros, which
-// leave n as it is.
+// The position of item n in at most RANK dimensions, without a loop. Unused dimensions are zeros, which leave n as it is.
+template <u32 RANK>
 __device__ __forceinline__ Position locate_unrolled(u32 n, const Reverse& r) {
-    constexpr u32 RANK = UNROLLED_DIMENSIONS;
     Position position = {0, 0, 0, 0};
 #pragma unroll
     for (u32 d = 0; d + 1 < RANK; ++d) {

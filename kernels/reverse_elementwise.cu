@@ -21,17 +21,24 @@
 static constexpr u32 ITEMS_PER_THREAD = 4;
 static constexpr u32 PAIRS_PER_THREAD = 2;
 
+// Without a loop, positions are computed in at most FEW_DIMENSIONS, or else in at most UNROLLED_DIMENSIONS. (Same in
+// tuning.rs, elementwise.)
+static constexpr u32 FEW_DIMENSIONS = 3;
+static constexpr u32 UNROLLED_DIMENSIONS = 5;
+static constexpr u32 ANY_DIMENSIONS = 0;
+
 // ---- Any size -----------------------------------------------------------------------------------------------
 
-// UNROLLED: at most UNROLLED_DIMENSIONS dimensions, without a loop.
-template <bool UNROLLED>
+// In at most RANK dimensions, or in ANY_DIMENSIONS.
+template <u32 RANK>
 __device__ __forceinline__ Position position_of(u64 n, const Reverse& r) {
-    return UNROLLED ? locate_unrolled(static_cast<u32>(n), r) : locate(static_cast<u32>(n), r);
+    if constexpr (RANK == ANY_DIMENSIONS) return locate(static_cast<u32>(n), r);
+    else return locate_unrolled<RANK>(static_cast<u32>(n), r);
 }
 
 // A thread's items are THREADS apart, so that their loads overlap. Scattered, a unit goes from t to source(t, L), so that its load
 // need not wait for L.
-template <class Unit, bool UNROLLED, bool SCATTER>
+template <class Unit, u32 RANK, bool SCATTER>
 __device__ __forceinline__ void copy_items(const Reverse& r) {
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS_PER_THREAD) + threadIdx.x;
     Unit unit[ITEMS_PER_THREAD];
@@ -41,7 +48,7 @@ __device__ __forceinline__ void copy_items(const Reverse& r) {
     for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
         const u64 item = first + k * THREADS;
         if (item >= r.items) continue;
-        const Position at_item = position_of<UNROLLED>(item, r);
+        const Position at_item = position_of<RANK>(item, r);
         lane[k] = at_item.out, t[k] = at_item.t;
         u32 from = t[k];
         if (SCATTER) {
@@ -62,7 +69,7 @@ __device__ __forceinline__ void copy_items(const Reverse& r) {
 // Pairs at or past half the length have no work. Units of 16 bytes are dealt alternately from both ends (the first
 // pair, the last, the second, ...), so that the share of threads with work is the same everywhere. Narrower units are
 // not: neighbours on the axis share a sector.
-template <class Unit, bool UNROLLED>
+template <class Unit, u32 RANK>
 __device__ __forceinline__ void swap_pairs(const Reverse& r) {
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * PAIRS_PER_THREAD) + threadIdx.x;
     Unit front[PAIRS_PER_THREAD], back[PAIRS_PER_THREAD];
@@ -73,7 +80,7 @@ __device__ __forceinline__ void swap_pairs(const Reverse& r) {
         const u64 item = first + k * THREADS;
         moves[k] = item < r.items;
         if (!moves[k]) continue;
-        const Position at_item = position_of<UNROLLED>(item, r);
+        const Position at_item = position_of<RANK>(item, r);
         u32 t = at_item.t;
         if (sizeof(Unit) == 16) t = t % 2 == 0 ? t / 2 : r.axis_size / 2 - 1 - t / 2;
         const u32 length = lane_length(at_item.length, r);
@@ -96,7 +103,9 @@ __device__ __forceinline__ void swap_pairs(const Reverse& r) {
 __device__ __forceinline__ void copy_vector(const Reverse& r) {
     const u64 n = global_thread();
     if (n >= r.items) return;
-    const Position at_item = r.rank <= UNROLLED_DIMENSIONS ? position_of<true>(n, r) : position_of<false>(n, r);
+    const Position at_item = r.rank <= FEW_DIMENSIONS        ? position_of<FEW_DIMENSIONS>(n, r)
+                             : r.rank <= UNROLLED_DIMENSIONS ? position_of<UNROLLED_DIMENSIONS>(n, r)
+                                                             : position_of<ANY_DIMENSIONS>(n, r);
     const Length length = load_length(at_item.length, r);
     const uint4 unit = *at(static_cast<const uint4*>(r.in), at_item.in + at_item.t * r.axis_in_stride);
     const u32 to = source(at_item.t, clamp_length(length, r));
@@ -173,19 +182,23 @@ __device__ __forceinline__ void copy_units(const Reverse& r) {
     } else if (sizeof(Unit) < 8 && (r.form & ~IN_ROWS) == GATHERED_HALF_VECTORS) {
         copy_vectors<Unit, Half>(r);
     } else if (sizeof(Unit) == 8 && r.form == SCATTERED) {  // in few dimensions
-        copy_items<Unit, true, true>(r);
+        copy_items<Unit, FEW_DIMENSIONS, true>(r);
+    } else if (sizeof(Unit) < 8 && r.rank <= FEW_DIMENSIONS) {
+        copy_items<Unit, FEW_DIMENSIONS, false>(r);
     } else if (sizeof(Unit) < 8 && r.rank <= UNROLLED_DIMENSIONS) {
-        copy_items<Unit, true, false>(r);
+        copy_items<Unit, UNROLLED_DIMENSIONS, false>(r);
     } else {
-        copy_items<Unit, false, false>(r);
+        copy_items<Unit, ANY_DIMENSIONS, false>(r);
     }
 }
 template <class Unit>
 __device__ __forceinline__ void swap_units(const Reverse& r) {
-    if (sizeof(Unit) < 16 && r.rank <= UNROLLED_DIMENSIONS) {
-        swap_pairs<Unit, true>(r);
+    if (sizeof(Unit) < 16 && r.rank <= FEW_DIMENSIONS) {
+        swap_pairs<Unit, FEW_DIMENSIONS>(r);
+    } else if (sizeof(Unit) < 16 && r.rank <= UNROLLED_DIMENSIONS) {
+        swap_pairs<Unit, UNROLLED_DIMENSIONS>(r);
     } else {
-        swap_pairs<Unit, false>(r);
+        swap_pairs<Unit, ANY_DIMENSIONS>(r);
     }
 }
 
@@ -197,7 +210,7 @@ template <class Unit>
 __device__ __forceinline__ void copy_small(const Reverse& r) {
     const u32 n = static_cast<u32>(global_thread());
     if (n >= r.items) return;
-    const Position at_item = locate_unrolled(n, r);
+    const Position at_item = locate_unrolled<FEW_DIMENSIONS>(n, r);
     const Unit* const in = at(static_cast<const Unit*>(r.in), at_item.in);
     Unit* const out = at(static_cast<Unit*>(r.out), at_item.out);
     if (sizeof(Unit) < 16 && r.form == GATHERED) {
@@ -215,7 +228,7 @@ template <class Unit>
 __device__ __forceinline__ void swap_small(const Reverse& r) {
     const u32 n = static_cast<u32>(global_thread());
     if (n >= r.items) return;
-    const Position at_item = locate_unrolled(n, r);
+    const Position at_item = locate_unrolled<FEW_DIMENSIONS>(n, r);
     const u32 length = clamp_length(load_length(at_item.length, r), r);
     if (at_item.t >= length / 2) return;
     Unit* const lane = at(static_cast<Unit*>(r.out), at_item.out);

@@ -25,8 +25,10 @@ pub mod fill {
 pub mod elementwise {
     //! reverse_elementwise.cu
 
-    /// The most dimensions that the kernels without loops take, with the axis among them (same in reverse.cuh).
-    pub const UNROLLED_DIMENSIONS: u32 = 3;
+    /// The most dimensions in which positions are computed without a loop, with the axis among them; and those that
+    /// take the least time (constants of the kernel).
+    pub const UNROLLED_DIMENSIONS: u32 = 5;
+    pub const FEW_DIMENSIONS: u32 = 3;
     /// Units per thread, copying (`ITEMS_PER_THREAD` of the kernel); vectors are copied one a thread.
     pub const ITEMS_PER_THREAD: u32 = 4;
     /// Pairs of units per thread, in place (`PAIRS_PER_THREAD` of the kernel).
@@ -145,7 +147,8 @@ mod tests {
         assert_shared("common.cuh", "THREADS", THREADS);
         assert_shared("common.cuh", "MAX_DIMS", crate::desc::layout::MAX_DIMENSIONS as u64);
         assert_shared("fill_value_sequence.cu", "DENSE_VECTORS", fill::DENSE_VECTORS);
-        assert_shared("reverse.cuh", "UNROLLED_DIMENSIONS", elementwise::UNROLLED_DIMENSIONS);
+        assert_shared("reverse_elementwise.cu", "UNROLLED_DIMENSIONS", elementwise::UNROLLED_DIMENSIONS);
+        assert_shared("reverse_elementwise.cu", "FEW_DIMENSIONS", elementwise::FEW_DIMENSIONS);
         assert_shared("reverse_elementwise.cu", "ITEMS_PER_THREAD", elementwise::ITEMS_PER_THREAD);
         assert_shared("reverse_elementwise.cu", "PAIRS_PER_THREAD", elementwise::PAIRS_PER_THREAD);
         assert_shared("reverse_rows.cu", "VECTORS_PER_THREAD", rows::VECTORS_PER_THREAD);

@@ -26,7 +26,8 @@ pub(super) fn units(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReas
     };
     // The kernel scatters only units of 8 bytes, and vectors.
     let scatters = unit == VEC16 || unit == 8 && is_scattered(layout) && !layout.in_place();
-    let has_loop = !layout.is_unrolled() || if layout.in_place() { unit == VEC16 } else { unit == 8 && !scatters };
+    let is_unrolled = layout.has_at_most(UNROLLED_DIMENSIONS);
+    let has_loop = !is_unrolled || if layout.in_place() { unit == VEC16 } else { unit == 8 && !scatters };
     let grid = Grid { blocks: blocks(items, per_thread), threads: THREADS, shared: 0 };
     let work = work(layout, unit, grid, per_thread, scatters, has_loop);
     let costs = if unit == 8 && scatters { &costs::SCATTERED } else { &costs::ELEMENTWISE };
@@ -40,7 +41,7 @@ pub(super) fn units(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReas
 
 /// Whether units are copied to where they go, and not from where they come.
 fn is_scattered(layout: &Layout<'_>) -> bool {
-    layout.block().is_some() && layout.is_unrolled()
+    layout.block().is_some() && layout.has_at_most(FEW_DIMENSIONS)
 }
 
 /// A vector of `bytes` bytes of adjacent elements of the output per thread; not in place.
@@ -80,7 +81,7 @@ fn are_in_rows(layout: &Layout<'_>, elements: u32) -> bool {
 /// Little work: one unit of `unit` bytes per thread.
 pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     let items = items(layout, unit)?;
-    reject_if(!layout.is_unrolled(), ("it takes at most {} dimensions", UNROLLED_DIMENSIONS))?;
+    reject_if(!layout.has_at_most(FEW_DIMENSIONS), ("it takes at most {} dimensions", FEW_DIMENSIONS))?;
     let grid = Grid { blocks: blocks(items, 1), threads: THREADS, shared: 0 };
     let scatters = unit == VEC16 || !layout.lengths_vary_along_the_output();
     let work = work(layout, unit, grid, 1, scatters, false);

@@ -62,15 +62,15 @@ impl<'a> Layout<'a> {
         layout
     }
 
-    /// Whether a thread can gather adjacent elements of the output: it is packed, and positions need no loop.
+    /// Whether a thread can gather adjacent elements of the output: it is packed, in few dimensions.
     pub fn gathers(&self) -> bool {
         let steps = self.dimensions.iter().chain([&self.axis]).map(|d| u64::from(d.size - 1) * u64::from(d.out_stride));
-        !self.in_place() && self.is_unrolled() && self.elements() == 1 + steps.sum::<u64>()
+        !self.in_place() && self.has_at_most(elementwise::FEW_DIMENSIONS) && self.elements() == 1 + steps.sum::<u64>()
     }
 
-    /// Whether positions are computed without a loop over dimensions.
-    pub fn is_unrolled(&self) -> bool {
-        self.dimensions.len() < elementwise::UNROLLED_DIMENSIONS as usize
+    /// Whether it has at most so many dimensions, with the axis.
+    pub fn has_at_most(&self, dimensions: u32) -> bool {
+        self.dimensions.len() < dimensions as usize
     }
 
     pub fn in_place(&self) -> bool {

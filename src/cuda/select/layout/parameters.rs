@@ -26,14 +26,14 @@ pub(in crate::cuda::select) struct Reverse {
     pub lengths: u64,
     pub out: u64,
     pub items: u32,
-    pub form: u32,
+    pub rank: u32,
     pub axis_size: u32,
     pub axis_in_stride: u32,
     pub axis_out_stride: u32,
     pub wide_lengths: u32,
     pub dims: [ReverseDim; MAX_DIMENSIONS],
     pub in_bytes: u64,
-    pub rank: u32,
+    pub form: u32,
     pub reserved: u32,
 }
 
@@ -74,14 +74,14 @@ impl Layout<'_> {
             lengths: 0,
             out: 0,
             items: items as u32,
-            form: SCATTERED,
+            rank,
             axis_size: self.axis.size,
             axis_in_stride: self.axis.in_stride,
             axis_out_stride: self.axis.out_stride,
             wide_lengths: self.wide_lengths.into(),
             dims,
             in_bytes: self.input_bytes,
-            rank,
+            form: SCATTERED,
             reserved: 0,
         }
     }

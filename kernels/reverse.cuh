@@ -39,12 +39,12 @@ struct ReverseDim {
 };
 static_assert(sizeof(ReverseDim) == 32, "the host's ReverseDim");
 
-// How elementwise and small kernels copy (same in layout.rs).
+// How elementwise kernels copy (same in parameters.rs).
 static constexpr u32 SCATTERED = 0, GATHERED = 1, GATHERED_VECTORS = 2, GATHERED_HALF_VECTORS = 3;
 static constexpr u32 IN_ROWS = 4;  // added to the last two: every vector is in one row of the output
 
-// The parameters of every kernel. Strides and offsets count the kernel's units: elements, or vectors of them. Small
-// kernels read only the first fields, which are in as few lines of the constant cache as possible.
+// The parameters of every kernel but the small ones. Strides and offsets count the kernel's units: elements, or vectors
+// of them.
 struct Reverse {
     const void* in;
     const void* lengths;
@@ -57,7 +57,7 @@ struct Reverse {
     u32 wide_lengths;           // 1 for UINT64 lengths, 0 for UINT32
     ReverseDim dims[MAX_DIMS];  // innermost first; zeros past `rank`
     u64 in_bytes;               // from the begin of the input's first element to the end of its last; reads stay inside
-    u32 form;                   // elementwise and small kernels, copying
+    u32 form;                   // elementwise kernels, copying
     u32 reserved;
 };
 static_assert(sizeof(Reverse) == 320, "the host's Reverse");
@@ -116,14 +116,17 @@ struct Length {
     u32 low, high;
 };
 
-__device__ __forceinline__ Length load_length(u32 offset, const Reverse& r) {
-    const bool wide = r.wide_lengths;
-    const u32* const words = at(static_cast<const u32*>(r.lengths), offset) + (wide ? offset : 0);
+__device__ __forceinline__ Length load_length(u32 offset, const void* lengths, bool wide) {
+    const u32* const words = at(static_cast<const u32*>(lengths), offset) + (wide ? offset : 0);
     return {words[0], wide ? words[1] : 0};
 }
+__device__ __forceinline__ Length load_length(u32 offset, const Reverse& r) {
+    return load_length(offset, r.lengths, r.wide_lengths);
+}
 
-__device__ __forceinline__ u32 clamp_length(Length length, const Reverse& r) {
-    return length.high ? r.axis_size : min(length.low, r.axis_size);
+template <class Params>
+__device__ __forceinline__ u32 clamp_length(Length length, const Params& p) {
+    return length.high ? p.axis_size : min(length.low, p.axis_size);
 }
 
 // Which position t comes from. The function is its own inverse.

@@ -8,7 +8,7 @@
 //   lane:     | u0 | u1 | u2 | ... | u(L-1) | stays ... |     a thread swaps u0 and u(L-1), another u1 and u(L-2), ...
 //
 // The small kernels are for little work, which is bound by latency: by fetching instructions and by loads that wait for
-// each other. They handle one item per thread, in at most three dimensions, without loops.
+// each other. They handle one item per thread, without loops.
 //
 // Why in place is right: one thread owns the pair (t, L - 1 - t). It reads both, then writes both. Pairs are disjoint,
 // and the middle element of an odd length stays.
@@ -204,36 +204,89 @@ __device__ __forceinline__ void swap_units(const Reverse& r) {
 
 // ---- Little work --------------------------------------------------------------------------------------------
 
+// A dimension. Dividing takes one multiplication: n / divisor = umulhi(n, multiplier), where divisor * multiplier =
+// 2^32 + e, with the least e >= 0. With n = q * divisor + rest, n * multiplier / 2^32 = q + (rest + n * e / 2^32) / divisor,
+// and rest < divisor. So the quotient is q for all n with n * e < 2^32, and the host takes only such layouts. The
+// outermost dimension, and unused ones, have a multiplier of 0, for a quotient of 0.
+struct SmallDim {
+    u32 multiplier, divisor, in_stride, out_stride, length_stride;
+};
+
+// Flags (same in small.rs). MANY_DIMENSIONS: more than FEW_DIMENSIONS. AXIS times d: dimension d is the axis; its strides
+// in `dims` are 0. GATHERS is the highest bit, because compilers test it in the whole word: a specialized kernel keeps
+// loads of single bytes.
+static constexpr u32 WIDE_LENGTHS = 1, MANY_DIMENSIONS = 2, AXIS = 16, GATHERS = 1u << 31;
+
+// The parameters of small kernels. They begin 16 bytes past a 64-byte line of the constant cache, so that those of few
+// dimensions are in two lines.
+struct Small {
+    const void* in;
+    const void* lengths;
+    void* out;
+    u32 items, flags, axis_size, axis_in_stride, axis_out_stride;
+    SmallDim dims[UNROLLED_DIMENSIONS];  // innermost first; zeros past the last
+};
+static_assert(sizeof(Small) == 144, "the host's Small");
+
+__device__ __forceinline__ Position locate_small(u32 n, const Small& s) {
+    Position position = {0, 0, 0, 0};
+    const auto step = [&](u32 d, u32 coordinate) {
+        position.in += coordinate * s.dims[d].in_stride;
+        position.out += coordinate * s.dims[d].out_stride;
+        position.length += coordinate * s.dims[d].length_stride;
+        if (s.flags / AXIS % AXIS == d) position.t = coordinate;
+    };
+    const auto divide = [&](u32 d) {
+        const u32 rest = n;
+        n = __umulhi(n, s.dims[d].multiplier);
+        return rest - n * s.dims[d].divisor;
+    };
+    step(0, divide(0));
+    step(1, divide(1));
+    u32 third = n;
+    if (s.flags & MANY_DIMENSIONS) {
+        third = divide(2);
+        step(3, divide(3));
+        step(4, n);
+    }
+    step(2, third);
+    return position;
+}
+
+__device__ __forceinline__ Length load_length(u32 offset, const Small& s) {
+    return load_length(offset, s.lengths, s.flags & WIDE_LENGTHS);
+}
+
 // Copying. Scatter: a thread loads the element at t, which goes to source(t, L), so that the load need not wait for L.
 // Gather: neighbouring threads write neighbouring elements, which suits lanes side by side.
 template <class Unit>
-__device__ __forceinline__ void copy_small(const Reverse& r) {
+__device__ __forceinline__ void copy_small(const Small& s) {
     const u32 n = static_cast<u32>(global_thread());
-    if (n >= r.items) return;
-    const Position at_item = locate_unrolled<FEW_DIMENSIONS>(n, r);
-    const Unit* const in = at(static_cast<const Unit*>(r.in), at_item.in);
-    Unit* const out = at(static_cast<Unit*>(r.out), at_item.out);
-    if (sizeof(Unit) < 16 && r.form == GATHERED) {
-        const u32 from = source(at_item.t, lane_length(at_item.length, r));
-        *at(out, at_item.t * r.axis_out_stride) = *at(in, from * r.axis_in_stride);
+    if (n >= s.items) return;
+    const Position at_item = locate_small(n, s);
+    const Unit* const in = at(static_cast<const Unit*>(s.in), at_item.in);
+    Unit* const out = at(static_cast<Unit*>(s.out), at_item.out);
+    const Length length = load_length(at_item.length, s);
+    if (sizeof(Unit) < 16 && s.flags >= GATHERS) {
+        const u32 from = source(at_item.t, clamp_length(length, s));
+        *at(out, at_item.t * s.axis_out_stride) = *at(in, from * s.axis_in_stride);
         return;
     }
-    const Length length = load_length(at_item.length, r);
-    const Unit unit = *at(in, at_item.t * r.axis_in_stride);
-    const u32 to = source(at_item.t, clamp_length(length, r));
-    *at(out, to * r.axis_out_stride) = unit;
+    const Unit unit = *at(in, at_item.t * s.axis_in_stride);
+    const u32 to = source(at_item.t, clamp_length(length, s));
+    *at(out, to * s.axis_out_stride) = unit;
 }
 
 template <class Unit>
-__device__ __forceinline__ void swap_small(const Reverse& r) {
+__device__ __forceinline__ void swap_small(const Small& s) {
     const u32 n = static_cast<u32>(global_thread());
-    if (n >= r.items) return;
-    const Position at_item = locate_unrolled<FEW_DIMENSIONS>(n, r);
-    const u32 length = clamp_length(load_length(at_item.length, r), r);
+    if (n >= s.items) return;
+    const Position at_item = locate_small(n, s);
+    const u32 length = clamp_length(load_length(at_item.length, s), s);
     if (at_item.t >= length / 2) return;
-    Unit* const lane = at(static_cast<Unit*>(r.out), at_item.out);
-    Unit* const front = at(lane, at_item.t * r.axis_out_stride);
-    Unit* const back = at(lane, (length - 1 - at_item.t) * r.axis_out_stride);
+    Unit* const lane = at(static_cast<Unit*>(s.out), at_item.out);
+    Unit* const front = at(lane, at_item.t * s.axis_out_stride);
+    Unit* const back = at(lane, (length - 1 - at_item.t) * s.axis_out_stride);
     const Unit from_front = *front, from_back = *back;
     *front = from_back;
     *back = from_front;
@@ -243,7 +296,7 @@ ENTRIES_TO_8((THREADS), Reverse, reverse_elementwise, copy_units)
 ENTRY((THREADS), Reverse, reverse_elementwise_16, copy_vector)
 ENTRIES_TO_8((THREADS), Reverse, reverse_elementwise_in_place, swap_units)
 ENTRY((THREADS), Reverse, reverse_elementwise_in_place_16, swap_units<uint4>)
-ENTRIES_TO_8((THREADS), Reverse, reverse_small, copy_small)
-ENTRY((THREADS), Reverse, reverse_small_16, copy_small<uint4>)
-ENTRIES_TO_8((THREADS), Reverse, reverse_small_in_place, swap_small)
-ENTRY((THREADS), Reverse, reverse_small_in_place_16, swap_small<uint4>)
+ENTRIES_TO_8((THREADS), Small, reverse_small, copy_small)
+ENTRY((THREADS), Small, reverse_small_16, copy_small<uint4>)
+ENTRIES_TO_8((THREADS), Small, reverse_small_in_place, swap_small)
+ENTRY((THREADS), Small, reverse_small_in_place_16, swap_small<uint4>)

@@ -13,6 +13,7 @@ mod layout;
 mod packed_lanes;
 mod rows;
 mod segments;
+mod small;
 mod strips;
 mod transposed;
 

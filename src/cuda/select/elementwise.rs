@@ -78,24 +78,15 @@ fn are_in_rows(layout: &Layout<'_>, elements: u32) -> bool {
     rows.next().is_some_and(|row| row.size.is_multiple_of(elements))
 }
 
-/// Little work: one unit of `unit` bytes per thread.
-pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
-    let items = items(layout, unit)?;
-    reject_if(!layout.has_at_most(FEW_DIMENSIONS), ("it takes at most {} dimensions", FEW_DIMENSIONS))?;
-    let grid = Grid { blocks: blocks(items, 1), threads: THREADS, shared: 0 };
-    let scatters = unit == VEC16 || !layout.lengths_vary_along_the_output();
-    let work = work(layout, unit, grid, 1, scatters, false);
-    let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
-        // If scattered, neighbouring lanes would be written far apart.
-        let is_gathered = layout.lengths_vary_along_the_output() && !layout.in_place();
-        words(parameters(layout, sketch.unit, if is_gathered { GATHERED } else { SCATTERED }))
-    };
-    let (family, costs) = (&kernels::SMALL, &costs::SMALL);
-    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
-}
-
 /// The work of units, or pairs of units, that threads move one by one.
-fn work(layout: &Layout<'_>, unit: u32, grid: Grid, per_thread: u32, scatters: bool, has_loop: bool) -> Work {
+pub(super) fn work(
+    layout: &Layout<'_>,
+    unit: u32,
+    grid: Grid,
+    per_thread: u32,
+    scatters: bool,
+    has_loop: bool,
+) -> Work {
     let once = layout.work();
     let warps = f64::from(grid.blocks) * f64::from(grid.threads) / WARP;
     let steps = warps * f64::from(per_thread);
@@ -130,14 +121,14 @@ fn elements_of(layout: &Layout<'_>, unit: u32) -> Result<u32, RejectReason> {
 }
 
 /// Items of units of `unit` bytes: units or, in place, pairs of units.
-fn items(layout: &Layout<'_>, unit: u32) -> Result<u64, RejectReason> {
+pub(super) fn items(layout: &Layout<'_>, unit: u32) -> Result<u64, RejectReason> {
     let elements = u64::from(elements_of(layout, unit)?);
     let steps = if layout.in_place() { layout.axis.size / 2 } else { layout.axis.size };
     Ok(layout.lane_count() / elements * u64::from(steps))
 }
 
 /// The parameters for units of `unit` bytes. The axis is among the dimensions.
-fn parameters(layout: &Layout<'_>, unit: u32, form: u32) -> Reverse {
+pub(super) fn parameters(layout: &Layout<'_>, unit: u32, form: u32) -> Reverse {
     let (axis, elements) = (&layout.axis, unit / layout.width);
     let dims = layout.dimensions.iter().map(|d| {
         let inside = elements > 1 && d.in_stride == 1 && d.out_stride == 1;

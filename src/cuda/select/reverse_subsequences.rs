@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::layout::{Layout, Sketch, NOT_IN_PLACE};
-use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, strips, transposed};
+use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
 use super::{down_to, Candidate, Considered, RejectReason};
 use crate::cuda::estimate;
 use crate::cuda::launch::Launch;
@@ -29,7 +29,7 @@ const fn one(name: &'static str, sketch: fn(&Layout<'_>, u32) -> Result<Sketch, 
 /// layout with any pointers. The order decides only between equal estimates, and which of a kernel's reasons is shown.
 #[rustfmt::skip] // a line each
 const BLOCK_KERNELS: &[KernelRule] = &[
-    KernelRule { name: "reverse_small", variant: "", variants: &elementwise::UNITS, sketch: elementwise::small },
+    KernelRule { name: "reverse_small", variant: "", variants: &elementwise::UNITS, sketch: small::small },
     KernelRule { name: "reverse_elementwise", variant: "", variants: &elementwise::UNITS, sketch: elementwise::units },
     one("reverse_rows", rows::rows),
     KernelRule { name: "reverse_packed_rows", variant: "", variants: &rows::UNITS, sketch: rows::packed_rows },

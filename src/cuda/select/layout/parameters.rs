@@ -18,7 +18,7 @@ pub(in crate::cuda::select) struct ReverseDim {
     pub axis: u32,
 }
 
-/// `Reverse` of kernels/reverse.cuh: the parameters of every kernel. Strides count the kernel's units.
+/// `Reverse` of kernels/reverse.cuh: the parameters of every kernel but the small ones. Strides count the kernel's units.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub(in crate::cuda::select) struct Reverse {
@@ -37,7 +37,7 @@ pub(in crate::cuda::select) struct Reverse {
     pub reserved: u32,
 }
 
-/// How elementwise and small kernels copy (same in reverse.cuh).
+/// How elementwise kernels copy (same in reverse.cuh).
 pub(in crate::cuda::select) const SCATTERED: u32 = 0;
 pub(in crate::cuda::select) const GATHERED: u32 = 1;
 pub(in crate::cuda::select) const GATHERED_VECTORS: u32 = 2;

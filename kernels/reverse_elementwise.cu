@@ -11,7 +11,8 @@
 // each other. They handle one item per thread, without loops.
 //
 // Why in place is right: one thread owns the pair (t, L - 1 - t). It reads both, then writes both. Pairs are disjoint,
-// and the middle element of an odd length stays.
+// and the middle element of an odd length stays. Where lanes are short, a small kernel's thread block owns lanes, and reads
+// them before a barrier and writes them after it.
 #include <type_traits>
 
 #include "reverse.cuh"
@@ -26,6 +27,8 @@ static constexpr u32 PAIRS_PER_THREAD = 2;
 static constexpr u32 FEW_DIMENSIONS = 3;
 static constexpr u32 UNROLLED_DIMENSIONS = 5;
 static constexpr u32 ANY_DIMENSIONS = 0;
+
+static constexpr u32 MOST_THREADS = 1024;  // of a thread block of a small kernel in place (same in tuning.rs)
 
 // ---- Any size -----------------------------------------------------------------------------------------------
 
@@ -213,9 +216,10 @@ struct SmallDim {
 };
 
 // Flags (same in small.rs). MANY_DIMENSIONS: more than FEW_DIMENSIONS. AXIS times d: dimension d is the axis; its strides
-// in `dims` are 0. GATHERS is the highest bit, because compilers test it in the whole word: a specialized kernel keeps
-// loads of single bytes.
-static constexpr u32 WIDE_LENGTHS = 1, MANY_DIMENSIONS = 2, AXIS = 16, GATHERS = 1u << 31;
+// in `dims` are 0. GATHERS is for copying, and SWAPS for long lanes in place. They are the highest bit, because compilers
+// test it in the whole word: a specialized kernel keeps loads of single bytes.
+static constexpr u32 WIDE_LENGTHS = 1, MANY_DIMENSIONS = 2, AXIS = 16;
+static constexpr u32 GATHERS = 1u << 31, SWAPS = 1u << 31;
 
 // The parameters of small kernels. They begin 16 bytes past a 64-byte line of the constant cache, so that those of few
 // dimensions are in two lines.
@@ -223,18 +227,27 @@ struct Small {
     const void* in;
     const void* lengths;
     void* out;
-    u32 items, flags, axis_size, axis_in_stride, axis_out_stride;
-    SmallDim dims[UNROLLED_DIMENSIONS];  // innermost first; zeros past the last
+    u32 items, flags;
+    u32 lanes;  // in place: if dimension 2 has parts of the lanes of dimension 0, how many there are; else the most
+    u32 axis_size, axis_in_stride, axis_out_stride;
+    SmallDim dims[UNROLLED_DIMENSIONS];  // innermost first, in place with the axis as 0 or 1; zeros past the last
+    u32 reserved;
 };
-static_assert(sizeof(Small) == 144, "the host's Small");
+static_assert(sizeof(Small) == 152, "the host's Small");
 
-__device__ __forceinline__ Position locate_small(u32 n, const Small& s) {
-    Position position = {0, 0, 0, 0};
+struct SmallPosition : Position {
+    u32 lane;  // of those that `lanes` counts
+};
+
+__device__ __forceinline__ SmallPosition locate_small(u32 n, const Small& s) {
+    SmallPosition position = {{0, 0, 0, 0}, 0};
     const auto step = [&](u32 d, u32 coordinate) {
         position.in += coordinate * s.dims[d].in_stride;
         position.out += coordinate * s.dims[d].out_stride;
         position.length += coordinate * s.dims[d].length_stride;
         if (s.flags / AXIS % AXIS == d) position.t = coordinate;
+        if (d == 0) position.lane = coordinate;
+        if (d == 2) position.lane += coordinate * s.dims[0].divisor;
     };
     const auto divide = [&](u32 d) {
         const u32 rest = n;
@@ -277,9 +290,10 @@ __device__ __forceinline__ void copy_small(const Small& s) {
     *at(out, to * s.axis_out_stride) = unit;
 }
 
+// In place, long lanes: a thread swaps a pair.
 template <class Unit>
 __device__ __forceinline__ void swap_small(const Small& s) {
-    const u32 n = static_cast<u32>(global_thread());
+    const u32 n = blockIdx.x * blockDim.x + threadIdx.x;
     if (n >= s.items) return;
     const Position at_item = locate_small(n, s);
     const u32 length = clamp_length(load_length(at_item.length, s), s);
@@ -292,11 +306,37 @@ __device__ __forceinline__ void swap_small(const Small& s) {
     *back = from_front;
 }
 
+// In place, short lanes. A thread block has whole lanes: a thread loads the unit at t, whatever the length, and stores it
+// at L - 1 - t after all threads of the thread block have loaded.
+template <class Unit>
+__device__ __forceinline__ void exchange_small(const Small& s) {
+    const u32 n = blockIdx.x * blockDim.x + threadIdx.x;
+    SmallPosition at_item = locate_small(n, s);
+    Unit* const lane = at(static_cast<Unit*>(s.out), at_item.out);
+    Unit unit{};
+    u32 length = 0;
+    if (n < s.items && at_item.lane < s.lanes) {
+        unit = *at(lane, at_item.t * s.axis_out_stride);
+        length = clamp_length(load_length(at_item.length, s), s);
+    }
+    __syncthreads();
+    if (at_item.t < length) *at(lane, (length - 1 - at_item.t) * s.axis_out_stride) = unit;
+}
+
+template <class Unit>
+__device__ __forceinline__ void reverse_small_in_place(const Small& s) {
+    if (s.flags >= SWAPS) {
+        swap_small<Unit>(s);
+    } else {
+        exchange_small<Unit>(s);
+    }
+}
+
 ENTRIES_TO_8((THREADS), Reverse, reverse_elementwise, copy_units)
 ENTRY((THREADS), Reverse, reverse_elementwise_16, copy_vector)
 ENTRIES_TO_8((THREADS), Reverse, reverse_elementwise_in_place, swap_units)
 ENTRY((THREADS), Reverse, reverse_elementwise_in_place_16, swap_units<uint4>)
 ENTRIES_TO_8((THREADS), Small, reverse_small, copy_small)
 ENTRY((THREADS), Small, reverse_small_16, copy_small<uint4>)
-ENTRIES_TO_8((THREADS), Small, reverse_small_in_place, swap_small)
-ENTRY((THREADS), Small, reverse_small_in_place_16, swap_small<uint4>)
+ENTRIES_TO_8((MOST_THREADS), Small, reverse_small_in_place, reverse_small_in_place)
+ENTRY((MOST_THREADS), Small, reverse_small_in_place_16, reverse_small_in_place<uint4>)

@@ -33,6 +33,9 @@ pub mod elementwise {
     pub const ITEMS_PER_THREAD: u32 = 4;
     /// Pairs of units per thread, in place (`PAIRS_PER_THREAD` of the kernel).
     pub const PAIRS_PER_THREAD: u32 = 2;
+    /// Little work in place: the most threads of a thread block (same in the kernel), and of a lane.
+    pub const MOST_THREADS: u32 = 1024;
+    pub const MOST_STEPS: u32 = 256;
 }
 
 pub mod segments {
@@ -151,6 +154,7 @@ mod tests {
         assert_shared("reverse_elementwise.cu", "FEW_DIMENSIONS", elementwise::FEW_DIMENSIONS);
         assert_shared("reverse_elementwise.cu", "ITEMS_PER_THREAD", elementwise::ITEMS_PER_THREAD);
         assert_shared("reverse_elementwise.cu", "PAIRS_PER_THREAD", elementwise::PAIRS_PER_THREAD);
+        assert_shared("reverse_elementwise.cu", "MOST_THREADS", elementwise::MOST_THREADS);
         assert_shared("reverse_rows.cu", "VECTORS_PER_THREAD", rows::VECTORS_PER_THREAD);
         assert_shared("reverse_rows.cu", "MIN_JOINED_ROW", rows::MIN_JOINED_ROW);
         assert_shared("reverse_rows.cu", "RUN_SLACK_BEFORE", rows::RUN_SLACK_BEFORE);

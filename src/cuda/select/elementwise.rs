@@ -33,7 +33,7 @@ pub(super) fn units(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReas
     let costs = if unit == 8 && scatters { &costs::SCATTERED } else { &costs::ELEMENTWISE };
     let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
         let is_scattered = layout.in_place() || is_scattered(layout);
-        words(parameters(layout, sketch.unit, if is_scattered { SCATTERED } else { GATHERED }))
+        words(parameters(layout, sketch.unit, steps(layout), if is_scattered { SCATTERED } else { GATHERED }))
     };
     let family = &kernels::ELEMENTWISE;
     Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
@@ -66,7 +66,7 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectR
         let is_half = bytes < VEC16.min(8 * layout.width);
         let form = if is_half { GATHERED_HALF_VECTORS } else { GATHERED_VECTORS };
         let in_rows = if are_in_rows(layout, bytes / layout.width) { IN_ROWS } else { 0 };
-        words(parameters(layout, layout.width, form | in_rows))
+        words(parameters(layout, layout.width, layout.axis.size, form | in_rows))
     };
     let (family, unit) = (&kernels::ELEMENTWISE, layout.width);
     Ok(Sketch { family, costs: &costs::VECTORS, unit, grid, alignment: bytes, access: bytes, work, parameters })
@@ -113,7 +113,7 @@ pub(super) fn work(
 }
 
 /// Bytes of the unit in elements, if the layout divides into such units.
-fn elements_of(layout: &Layout<'_>, unit: u32) -> Result<u32, RejectReason> {
+pub(super) fn elements_of(layout: &Layout<'_>, unit: u32) -> Result<u32, RejectReason> {
     let elements = unit / layout.width;
     let fits = elements == 1 || (elements > 1 && layout.rows_divide(layout.block().ok_or(NO_BLOCK)?, unit, unit));
     reject_if(!fits, NOT_DIVIDED)?;
@@ -121,14 +121,22 @@ fn elements_of(layout: &Layout<'_>, unit: u32) -> Result<u32, RejectReason> {
 }
 
 /// Items of units of `unit` bytes: units or, in place, pairs of units.
-pub(super) fn items(layout: &Layout<'_>, unit: u32) -> Result<u64, RejectReason> {
+fn items(layout: &Layout<'_>, unit: u32) -> Result<u64, RejectReason> {
     let elements = u64::from(elements_of(layout, unit)?);
-    let steps = if layout.in_place() { layout.axis.size / 2 } else { layout.axis.size };
-    Ok(layout.lane_count() / elements * u64::from(steps))
+    Ok(layout.lane_count() / elements * u64::from(steps(layout)))
 }
 
-/// The parameters for units of `unit` bytes. The axis is among the dimensions.
-pub(super) fn parameters(layout: &Layout<'_>, unit: u32, form: u32) -> Reverse {
+/// The steps of the axis: in place, pairs.
+fn steps(layout: &Layout<'_>) -> u32 {
+    if layout.in_place() {
+        layout.axis.size / 2
+    } else {
+        layout.axis.size
+    }
+}
+
+/// The parameters for units of `unit` bytes. The axis is among the dimensions, with that many steps.
+pub(super) fn parameters(layout: &Layout<'_>, unit: u32, steps: u32, form: u32) -> Reverse {
     let (axis, elements) = (&layout.axis, unit / layout.width);
     let dims = layout.dimensions.iter().map(|d| {
         let inside = elements > 1 && d.in_stride == 1 && d.out_stride == 1;
@@ -136,7 +144,6 @@ pub(super) fn parameters(layout: &Layout<'_>, unit: u32, form: u32) -> Reverse {
         dim_in_units(d, size, divisor)
     });
     let mut dims: Vec<ReverseDim> = dims.collect();
-    let steps = if layout.in_place() { axis.size / 2 } else { axis.size };
     layout.insert_axis(&mut dims, steps, axis.out_stride / elements);
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product();
     let mut params = layout.parameters(items, dims.into_iter());

@@ -2,17 +2,17 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::elementwise::{self, work};
-use super::fast_div::multiplier;
+use super::elementwise::{self, elements_of, work};
+use super::fast_div::{multiplier, FastDiv};
 use super::layout::parameters::{ReverseDim, SCATTERED};
 use super::layout::{Layout, Sketch};
-use super::{blocks, reject_if, RejectReason};
+use super::{reject_if, RejectReason};
 use crate::cuda::costs;
 use crate::cuda::estimate::Grid;
 use crate::cuda::kernels;
 use crate::cuda::launch::words;
 use crate::cuda::tuning::elementwise::*;
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
 
 /// `SmallDim` of kernels/reverse_elementwise.cu.
 #[repr(C)]
@@ -34,42 +34,54 @@ struct Small {
     out: u64,
     items: u32,
     flags: u32,
+    lanes: u32,
     axis_size: u32,
     axis_in_stride: u32,
     axis_out_stride: u32,
     dims: [SmallDim; UNROLLED_DIMENSIONS as usize],
+    reserved: u32,
 }
 
-const _: () = assert!(size_of::<SmallDim>() == 20 && size_of::<Small>() == 144);
+const _: () = assert!(size_of::<SmallDim>() == 20 && size_of::<Small>() == 152);
 
 /// Flags (same in the kernel). `AXIS` times the number of a dimension: it is the axis.
 const WIDE_LENGTHS: u32 = 1;
 const MANY_DIMENSIONS: u32 = 2;
 const AXIS: u32 = 16;
 const GATHERS: u32 = 1 << 31;
+const SWAPS: u32 = 1 << 31;
 
 pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
-    let items = parameters(layout, unit)?.items;
-    let grid = Grid { blocks: blocks(items.into(), 1), threads: THREADS, shared: 0 };
+    let (params, threads) = parameters(layout, unit)?;
+    let grid = Grid { blocks: params.items.div_ceil(threads), threads, shared: 0 };
     let scatters = unit == VEC16 || !layout.lengths_vary_along_the_output();
     let work = work(layout, unit, grid, 1, scatters, false);
     let parameters =
-        |layout: &Layout<'_>, sketch: &Sketch, _| words(parameters(layout, sketch.unit).expect("there is a sketch"));
+        |layout: &Layout<'_>, sketch: &Sketch, _| words(parameters(layout, sketch.unit).expect("there is a sketch").0);
     let (family, costs) = (&kernels::SMALL, &costs::SMALL);
     Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
 }
 
-fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Small, RejectReason> {
-    elementwise::items(layout, unit)?;
+/// The parameters, and the threads of a thread block.
+fn parameters(layout: &Layout<'_>, unit: u32) -> Result<(Small, u32), RejectReason> {
+    elements_of(layout, unit)?;
     reject_if(!layout.has_at_most(UNROLLED_DIMENSIONS), ("it takes at most {} dimensions", UNROLLED_DIMENSIONS))?;
-    let general = elementwise::parameters(layout, unit, SCATTERED);
-    let mut dims = general.dims;
-    let dims = &mut dims[..general.rank as usize];
+    // One dimension is left for parts of lanes.
+    let exchanges = layout.axis.size <= MOST_STEPS && layout.has_at_most(UNROLLED_DIMENSIONS - 1);
+    let swaps = layout.in_place() && !exchanges;
+    let steps = if swaps { layout.axis.size / 2 } else { layout.axis.size };
+    let general = elementwise::parameters(layout, unit, steps, SCATTERED);
+    let mut dims = general.dims[..general.rank as usize].to_vec();
     // The kernel does not divide by 1, but may have dimensions of one step outermost.
     dims.sort_by_key(|dim| dim.size.divisor == 1);
+    let (threads, lanes) =
+        if layout.in_place() && exchanges { group_whole_lanes(layout, unit, &mut dims) } else { (THREADS, u32::MAX) };
+    let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>();
+    reject_if(items > u64::from(u32::MAX - MOST_THREADS), "it would start 2³² threads")?;
     let mut small = Small {
-        items: general.items,
+        items: items as u32,
         flags: if layout.wide_lengths { WIDE_LENGTHS } else { 0 },
+        lanes,
         axis_size: general.axis_size,
         axis_in_stride: general.axis_in_stride,
         axis_out_stride: general.axis_out_stride,
@@ -78,11 +90,13 @@ fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Small, RejectReason> {
     if dims.len() > FEW_DIMENSIONS as usize {
         small.flags |= MANY_DIMENSIONS;
     }
-    // If scattered, neighbouring lanes would be written far apart.
-    if layout.lengths_vary_along_the_output() && !layout.in_place() {
+    if swaps {
+        small.flags |= SWAPS;
+    } else if !layout.in_place() && layout.lengths_vary_along_the_output() {
+        // If scattered, neighbouring lanes would be written far apart.
         small.flags |= GATHERS;
     }
-    let mut numbers = general.items;
+    let mut numbers = small.items;
     for (n, (dim, small_dim)) in (0..).zip(dims.iter().zip(&mut small.dims)) {
         let &ReverseDim { size, in_stride, out_stride, length_stride, axis } = dim;
         let divisor = size.divisor;
@@ -92,5 +106,31 @@ fn parameters(layout: &Layout<'_>, unit: u32) -> Result<Small, RejectReason> {
         small.flags += axis * n * AXIS;
         numbers /= divisor;
     }
-    Ok(small)
+    Ok((small, threads))
+}
+
+/// Orders the dimensions for a thread block that has whole lanes, in place: lanes whose elements are neighbours in
+/// memory, the axis, then all others. If there are too many such lanes, they are cut into parts, and dimension 2 has the
+/// parts. Returns the threads of a thread block, and how many lanes are cut.
+fn group_whole_lanes(layout: &Layout<'_>, unit: u32, dims: &mut Vec<ReverseDim>) -> (u32, u32) {
+    let steps = layout.axis.size;
+    let axis_is_innermost = dims[0].axis == 1;
+    dims.retain(|dim| dim.axis == 0);
+    let (mut group, mut lanes) = (1, u32::MAX);
+    if let Some(&inner) = dims.first().filter(|_| !axis_is_innermost) {
+        group = inner.size.divisor;
+        if u64::from(group) * u64::from(steps) > MOST_THREADS.into() {
+            lanes = group;
+            let most = (THREADS / steps).max(SECTOR / unit).min(MOST_THREADS / steps);
+            group = lanes.div_ceil(lanes.div_ceil(most));
+            dims[0].size = FastDiv::new(group);
+            let [in_stride, out_stride, length_stride] =
+                [inner.in_stride, inner.out_stride, inner.length_stride].map(|stride| stride * group);
+            let size = FastDiv::new(lanes.div_ceil(group));
+            dims.insert(1, ReverseDim { size, in_stride, out_stride, length_stride, axis: 0 });
+        }
+    }
+    dims.insert(usize::from(!axis_is_innermost), layout.axis_dim(steps));
+    let threads = group * steps;
+    (threads * (THREADS / threads).max(1), lanes)
 }

@@ -29,6 +29,7 @@ const fn one(name: &'static str, sketch: fn(&Layout<'_>, u32) -> Result<Sketch, 
 /// layout with any pointers. The order decides only between equal estimates, and which of a kernel's reasons is shown.
 #[rustfmt::skip] // a line each
 const BLOCK_KERNELS: &[KernelRule] = &[
+    KernelRule { name: "reverse_small", variant: "exchanges", variants: &elementwise::UNITS, sketch: small::exchange },
     KernelRule { name: "reverse_small", variant: "", variants: &elementwise::UNITS, sketch: small::small },
     KernelRule { name: "reverse_elementwise", variant: "", variants: &elementwise::UNITS, sketch: elementwise::units },
     one("reverse_rows", rows::rows),

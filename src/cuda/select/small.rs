@@ -5,10 +5,11 @@ use bytemuck::{Pod, Zeroable};
 use super::elementwise::{self, elements_of, work};
 use super::fast_div::{multiplier, FastDiv};
 use super::layout::parameters::{ReverseDim, SCATTERED};
+use super::layout::work::Side;
 use super::layout::{Layout, Sketch};
 use super::{reject_if, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::Grid;
+use crate::cuda::estimate::{FamilyCosts, Grid, Work};
 use crate::cuda::kernels;
 use crate::cuda::launch::words;
 use crate::cuda::tuning::elementwise::*;
@@ -51,31 +52,61 @@ const AXIS: u32 = 16;
 const GATHERS: u32 = 1 << 31;
 const SWAPS: u32 = 1 << 31;
 
+/// A thread copies a unit or, in place, swaps a pair of them.
 pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
-    let (params, threads) = parameters(layout, unit)?;
-    let grid = Grid { blocks: params.items.div_ceil(threads), threads, shared: 0 };
     let scatters = unit == VEC16 || !layout.lengths_vary_along_the_output();
-    let work = work(layout, unit, grid, 1, scatters, false);
-    let parameters =
-        |layout: &Layout<'_>, sketch: &Sketch, _| words(parameters(layout, sketch.unit).expect("there is a sketch").0);
-    let (family, costs) = (&kernels::SMALL, &costs::SMALL);
-    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
+    sketch::<false>(layout, unit, &costs::SMALL, |grid| work(layout, unit, grid, 1, scatters, false))
+}
+
+/// In place, a thread block has whole lanes, and reads all of their units before it writes any.
+pub(super) fn exchange(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
+    reject_if(!layout.in_place(), "it exchanges units in place only")?;
+    reject_if(layout.axis.size > MOST_STEPS, ("lanes have more than {} elements", MOST_STEPS))?;
+    sketch::<true>(layout, unit, &costs::SMALL_EXCHANGE, |grid| {
+        let swapped = work(layout, unit, grid, 1, true, false);
+        // What does not move is read, too.
+        let read = layout.accesses(Side::Input, unit, 1, false) * (1.0 - layout.moving());
+        let bytes = swapped.footprint * (1.0 - layout.moving_sectors());
+        Work { bytes: swapped.bytes + bytes, accesses: swapped.accesses + read, ..swapped }
+    })
+}
+
+fn sketch<const EXCHANGES: bool>(
+    layout: &Layout<'_>,
+    unit: u32,
+    costs: &'static FamilyCosts,
+    work: impl FnOnce(Grid) -> Work,
+) -> Result<Sketch, RejectReason> {
+    let (params, threads) = parameters::<EXCHANGES>(layout, unit)?;
+    let grid = Grid { blocks: params.items.div_ceil(threads), threads, shared: 0 };
+    let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
+        words(parameters::<EXCHANGES>(layout, sketch.unit).expect("there is a sketch").0)
+    };
+    Ok(Sketch {
+        family: &kernels::SMALL,
+        costs,
+        unit,
+        grid,
+        alignment: unit,
+        access: unit,
+        work: work(grid),
+        parameters,
+    })
 }
 
 /// The parameters, and the threads of a thread block.
-fn parameters(layout: &Layout<'_>, unit: u32) -> Result<(Small, u32), RejectReason> {
+fn parameters<const EXCHANGES: bool>(layout: &Layout<'_>, unit: u32) -> Result<(Small, u32), RejectReason> {
     elements_of(layout, unit)?;
-    reject_if(!layout.has_at_most(UNROLLED_DIMENSIONS), ("it takes at most {} dimensions", UNROLLED_DIMENSIONS))?;
-    // One dimension is left for parts of lanes.
-    let exchanges = layout.axis.size <= MOST_STEPS && layout.has_at_most(UNROLLED_DIMENSIONS - 1);
-    let swaps = layout.in_place() && !exchanges;
+    // Parts of lanes are a dimension more.
+    let most = if EXCHANGES { UNROLLED_DIMENSIONS - 1 } else { UNROLLED_DIMENSIONS };
+    reject_if(!layout.has_at_most(most), ("it takes at most {} dimensions", most))?;
+    let swaps = layout.in_place() && !EXCHANGES;
     let steps = if swaps { layout.axis.size / 2 } else { layout.axis.size };
     let general = elementwise::parameters(layout, unit, steps, SCATTERED);
     let mut dims = general.dims[..general.rank as usize].to_vec();
     // The kernel does not divide by 1, but may have dimensions of one step outermost.
     dims.sort_by_key(|dim| dim.size.divisor == 1);
-    let (threads, lanes) =
-        if layout.in_place() && exchanges { group_whole_lanes(layout, unit, &mut dims) } else { (THREADS, u32::MAX) };
+    let (threads, lanes) = if EXCHANGES { group_whole_lanes(layout, unit, &mut dims) } else { (THREADS, u32::MAX) };
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>();
     reject_if(items > u64::from(u32::MAX - MOST_THREADS), "it would start 2³² threads")?;
     let mut small = Small {

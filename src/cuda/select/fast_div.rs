@@ -49,7 +49,7 @@ mod tests {
                 let last = (numbers - 1) / divisor * divisor;
                 for n in [0, 1, divisor - 1, divisor, last.saturating_sub(1), last, numbers - 1, numbers / 2] {
                     let n = n.min(numbers - 1);
-                    let quotient = u64::from(n) * u64::from(multiplier) >> 32;
+                    let quotient = (u64::from(n) * u64::from(multiplier)) >> 32;
                     assert_eq!(quotient, u64::from(n / divisor), "{n} / {divisor}, below {numbers}");
                 }
                 exact += 1;

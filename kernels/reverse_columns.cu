@@ -184,11 +184,11 @@ __device__ __forceinline__ void reverse_pieces(const ThreadColumns& p) {
         Piece* const to = at(out, t * p.r.axis_out_stride);
         if (!IN_PLACE || t < shortest) {
             *to = value.piece;
-            continue;
-        }
+        } else {
 #pragma unroll
-        for (u32 k = 0; k < N; ++k) {
-            if (t < length[k]) reinterpret_cast<Element*>(to)[k] = value.element[k];
+            for (u32 k = 0; k < N; ++k) {
+                if (t < length[k]) reinterpret_cast<Element*>(to)[k] = value.element[k];
+            }
         }
     }
 }

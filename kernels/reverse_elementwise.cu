@@ -158,11 +158,11 @@ __device__ __forceinline__ void copy_vectors_of(const Reverse& r) {
     Unit* const out = static_cast<Unit*>(r.out) + first;
     if (WITHIN_ROWS || first + N <= r.items) {
         *reinterpret_cast<Vector*>(out) = value.vector;
-        return;
-    }
+    } else {
 #pragma unroll
-    for (u32 k = 0; k < N; ++k) {
-        if (n + k < r.items) out[k] = value.unit[k];
+        for (u32 k = 0; k < N; ++k) {
+            if (n + k < r.items) out[k] = value.unit[k];
+        }
     }
 }
 template <class Unit, class Vector>

@@ -2,17 +2,19 @@
 //! explains it.
 
 use super::target::GpuTarget;
+use super::tuning::SECTOR;
 
 /// What a launch does, counted for the whole grid. In place, lengths are taken as half of the axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Work {
-    /// Bytes of different sectors that are read and written, and of lengths.
+    /// Bytes of sectors that are read and written, and of lengths. A sector that thread blocks share counts for each if
+    /// they do not read it together.
     pub bytes: f64,
     /// Bytes of memory that the tensors take. Little memory is still in the L2 cache.
     pub footprint: f64,
-    /// Sectors that the warps access, with repetitions.
+    /// Sectors, or lines of the L1 cache, that the warps access, with repetitions.
     pub accesses: f64,
-    /// The accesses that the L1 cache does not serve.
+    /// Sectors that the L1 cache does not serve, with repetitions. The first access to each of `bytes` is among them.
     pub misses: f64,
     /// Steps of warps that move units, with idle threads.
     pub steps: f64,
@@ -73,7 +75,8 @@ pub(crate) fn ceil(number: f64) -> f64 {
 }
 
 /// The terms of the formula: a factor for the launch's latency; microseconds of the memory; microseconds of the
-/// multiprocessors, at a cycle for each access, miss, step, detail and thread block; rounds that follow each other.
+/// multiprocessors, at a cycle for each access, repeated miss, step, detail and thread block; rounds that follow each
+/// other.
 pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS] {
     let multiprocessors = f64::from(target.multiprocessors);
     let by_shared = (target.shared_memory + RESERVED_SHARED) / (grid.shared + RESERVED_SHARED);
@@ -90,7 +93,7 @@ pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS]
         if is_cold { 1.0 + COLD } else { 1.0 },
         memory * (1.0 / speed).max(unevenness / ALONE),
         cycles(work.accesses),
-        cycles(work.misses),
+        cycles((work.misses - work.bytes / f64::from(SECTOR)).max(0.0)),
         cycles(work.steps),
         cycles(work.details),
         cycles(blocks),

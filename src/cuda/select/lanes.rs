@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::parameters::{dim, Reverse};
-use super::layout::work::WARP;
+use super::layout::work::{LINE, WARP};
 use super::layout::{Layout, Sketch};
 use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject_if, vectors_of_run, RejectReason};
@@ -14,7 +14,7 @@ use crate::cuda::kernels;
 use crate::cuda::launch::words;
 pub(super) use crate::cuda::tuning::lanes::LANE_VECTORS;
 use crate::cuda::tuning::lanes::*;
-use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
+use crate::cuda::tuning::{THREADS, VEC16};
 
 /// `Lanes` of the kernel file.
 #[repr(C)]
@@ -61,23 +61,32 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -
     let blocks = layout.lane_count().div_ceil(together.into()) as u32;
     let grid = Grid { blocks, threads, shared: shared as u32 };
     let (once, lanes) = (layout.work(), layout.lane_count() as f64);
-    let warps = f64::from(blocks) * f64::from(threads) / WARP;
     let rounds = f64::from(vectors.div_ceil(group));
     // Eight threads access shared memory at once. Those of different lanes conflict if the lanes begin in few banks.
     let begins = 8 >> per_lane.trailing_zeros().min(3);
     let conflicts = f64::from(8 / (begins * group).min(8));
-    let bytes = layout.bytes(layout.axis.size) as f64;
-    let has_ends = !ALIGNED || !layout.divides(layout.axis.size, VEC16) || layout.in_place();
-    // A round accesses a piece of the lane, which may begin and end inside a sector.
-    let piece = f64::from(group.min(vectors) * VEC16);
-    let pieces = lanes * rounds * ((piece + f64::from(VEC16)) / f64::from(SECTOR)).max(1.0) * layout.moving();
-    let sectors = lanes * layout.sectors_of_run(bytes) * layout.moving();
+    // A step of a warp accesses a piece of each of its lanes, and the lines of the pieces one after another. Four are as
+    // many as its bytes fill.
+    let lanes_of_warp = WARP / f64::from(group).min(WARP);
+    let (line, piece) = (f64::from(LINE), f64::from(group * VEC16).min(WARP * f64::from(VEC16)));
+    let lines = |pitch: u32| {
+        let before = if layout.divides(pitch, LINE) { 0.0 } else { f64::from(LINE - VEC16) };
+        let span = layout.bytes(pitch) as f64 * lanes_of_warp + before;
+        span.min(lanes_of_warp * (piece + before).max(line)) / line
+    };
+    let [read, written] = layout.dimensions.last().map_or([0.0; 2], |d| [d.in_stride, d.out_stride].map(lines));
+    // Vectors that have an end of a lane, or the length in place, are stored in pieces, which no cache joins.
+    let is_whole = layout.divides(layout.axis.size, VEC16) && are_aligned(layout);
+    let warps = lanes / lanes_of_warp;
+    let steps = warps * f64::from(vectors.div_ceil(group.min(WARP as u32)));
+    let ends = warps * if is_whole { f64::from(u8::from(layout.in_place())) } else { 2.0 };
+    let forms = f64::from(VEC16 / 4 + if layout.width < 4 { VEC16 / layout.width } else { 0 });
     let work = Work {
-        accesses: pieces * 2.0 + if has_ends { lanes * 2.0 } else { 0.0 },
-        misses: pieces.max(sectors) * 2.0,
-        steps: warps * rounds * layout.moving(),
-        details: warps * rounds * conflicts,
-        rounds,
+        accesses: steps * layout.moving() * (read.max(4.0) + written.max(4.0)),
+        misses: once.misses + ends * (layout.stores_of_end() * lanes_of_warp).min(forms * written.max(1.0)),
+        steps: steps * layout.moving(),
+        details: steps * conflicts + ends * forms,
+        rounds: 2.0 + rounds,
         ..once
     };
     let parameters = |layout: &Layout<'_>, _: &Sketch, per_thread| {

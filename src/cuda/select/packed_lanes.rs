@@ -9,7 +9,7 @@ use crate::cuda::costs;
 use crate::cuda::estimate::{Grid, Work};
 use crate::cuda::kernels;
 use crate::cuda::launch::words;
-use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
+use crate::cuda::tuning::{THREADS, VEC16};
 
 /// Threads of a warp, which is the largest thread group of a lane in place; and banks of shared memory, of 4 bytes.
 const WARP_THREADS: u32 = 32;
@@ -59,10 +59,9 @@ pub(super) fn in_shared_memory(layout: &Layout<'_>, _: u32) -> Result<Sketch, Re
     let begins = f64::from(BANKS >> words_of_lane.trailing_zeros().min(BANKS.trailing_zeros()));
     let conflicts = (lanes_of_warp / begins).max(1.0);
     let once = layout.work();
-    let lengths = once.bytes / f64::from(SECTOR) - once.misses;
     let vectors = layout.elements() as f64 * f64::from(layout.width) / f64::from(VEC16);
     let work = Work {
-        accesses: once.accesses + lengths,
+        accesses: once.misses,
         steps: vectors / WARP * 2.0 * moving,
         details: f64::from(grid.blocks) * f64::from(THREADS) / WARP * rounds * moving * conflicts,
         rounds: rounds / 4.0 + staged.rounds_of_vectors(),

@@ -70,15 +70,15 @@ pub(super) fn rows(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> 
     let blocks = blocks(rows * u64::from(vectors), VECTORS_PER_THREAD);
     let steps = f64::from(blocks) * f64::from(THREADS) / WARP * f64::from(VECTORS_PER_THREAD);
     let sectors = rows as f64 * layout.sectors_of_run(bytes as f64) * 2.0;
-    // A vector that has an end of a row is stored in pieces.
+    // A vector that has an end of a row is stored in pieces, which no cache joins.
     let whole = |stride: u32| layout.divides(stride, VEC16);
     let mut strides = layout.outside().chain([axis]).flat_map(|d| [d.in_stride, d.out_stride]);
     let has_pieces = !(whole(block.size) && strides.all(whole));
-    let pieces = if has_pieces { rows as f64 * f64::from(VEC16) / 2.0 } else { 0.0 };
+    let pieces = if has_pieces { rows as f64 * 2.0 * layout.stores_of_end() } else { 0.0 };
     let dimensions = layout.dimensions.len() + usize::from(axis.size > 1);
     let work = Work {
         accesses: sectors + pieces,
-        misses: sectors,
+        misses: sectors + pieces,
         steps,
         details: steps * dimensions as f64,
         ..layout.work()

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::parameters::{dim, Reverse};
-use super::layout::work::WARP;
+use super::layout::work::{LINE, WARP};
 use super::layout::{Layout, Sketch, NO_ROW};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
@@ -97,26 +97,33 @@ fn grid_of(layout: &Layout<'_>, row: &Dimension, strip: u32, wanted: u32) -> Res
 /// The work of strips that a thread block, or a cluster, stages in shared memory.
 pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid, unaligned: bool) -> Work {
     let once = layout.work();
-    let row_bytes = layout.bytes(row.size) as f64;
-    let (width, strip) = (f64::from(layout.width), f64::from(strip));
-    let pieces = layout.strips(row, strip as u32) as f64 * f64::from(layout.axis.size);
-    let is_whole = !unaligned && layout.divides(row.size, SECTOR) && strip >= f64::from(SECTOR);
-    let sectors = if is_whole { strip / 32.0 } else { (strip.min(row_bytes) + 32.0 - width) / 32.0 };
-    let accesses = pieces * sectors * 2.0 * layout.moving_sectors();
-    let vectors = (strip / 16.0).max(1.0);
-    let word = if layout.in_place() { width } else { width.max(4.0) };
-    let moving = layout.moving();
-    let loads = pieces * vectors * if unaligned { 2.0 } else { 1.0 } * moving;
-    let words = pieces * strip / word * moving;
-    let threads = f64::from(grid.threads) * grid.blocks as f64 / layout.strips(row, strip as u32) as f64;
-    let rows = f64::from(layout.axis.size);
+    let strips = layout.strips(row, strip) as f64;
+    let (rows, moving) = (f64::from(layout.axis.size), layout.moving());
+    // Pieces of rows begin at multiples of so many bytes.
+    let whole = |bytes: u32| layout.rows_divide(row, bytes, bytes);
+    let begins = (0..8).map(|n| LINE >> n).find(|&bytes| whole(bytes)).unwrap_or(1);
+    let word = if layout.in_place() { layout.width } else { layout.width.max(4) };
+    // What a thread loads at once: words, unless rows are made of whole vectors.
+    let wide = if layout.in_place() && !unaligned { VEC16.min(4 * layout.width) } else { VEC16 };
+    let read = if unaligned || whole(wide) { wide } else { word.max(4) };
+    let piece = f64::from(strip).min(layout.bytes(row.size) as f64);
+    let lines = 1.0 + (piece - f64::from(begins)).max(0.0) / f64::from(LINE);
+    // Sectors that two strips share are read twice, and written in two parts.
+    let (sector, begins) = (f64::from(SECTOR), f64::from(begins.min(SECTOR)));
+    let sectors = ((piece + sector - begins) / sector).max(1.0);
+    let shared = if strip < SECTOR { sectors } else { 2.0 - 2.0 * begins / sector };
+    let moved = strips * rows * layout.moving_sectors();
+    let loads = rows * f64::from(strip.div_ceil(read));
+    let words = rows * f64::from(strip) / f64::from(word);
+    let threads = f64::from(grid.threads) * f64::from(grid.blocks) / strips;
     let in_flight = if unaligned { 4.0 } else { 8.0 };
     Work {
-        accesses,
-        misses: accesses,
-        steps: (loads + words) / WARP,
-        details: pieces * strip / width * moving / WARP,
-        rounds: ceil(rows * vectors / (threads * in_flight)) + ceil(rows * strip / word / (threads * 4.0)),
+        bytes: once.bytes + (moved * 2.0 * sectors - once.accesses) * sector,
+        accesses: moved * 2.0 * lines,
+        misses: once.misses + moved * (2.0 * sectors + shared) - once.accesses,
+        steps: strips * (loads * if unaligned { 2.0 } else { 1.0 } + words) * moving / WARP,
+        details: strips * rows * f64::from(strip) / f64::from(layout.width) * moving / WARP,
+        rounds: ceil(loads / (threads * in_flight)) + ceil(words / (threads * 4.0)),
         ..once
     }
 }

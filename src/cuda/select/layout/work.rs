@@ -7,7 +7,7 @@ use crate::cuda::tuning::SECTOR;
 /// Threads of a warp, which access memory together.
 pub(in crate::cuda::select) const WARP: f64 = 32.0;
 /// Bytes of a line of the L1 cache, and how many lines of other thread blocks compete with each.
-const LINE: f64 = 128.0;
+pub(in crate::cuda::select) const LINE: u32 = 128;
 const COMPETING: f64 = 4.0;
 /// The logarithm of the bytes that stay in the L1 cache.
 const LEAST_CACHE: f64 = 13.0;
@@ -51,7 +51,7 @@ impl Layout<'_> {
             bytes: moved * sector + lengths,
             footprint: footprint * sector + lengths,
             accesses: moved,
-            misses: moved,
+            misses: moved + lengths / sector,
             steps: 0.0,
             details: 0.0,
             rounds: 1.0,
@@ -84,6 +84,16 @@ impl Layout<'_> {
             bytes / sector
         } else {
             (bytes + sector - f64::from(self.width)) / sector
+        }
+    }
+
+    /// Stores of the bytes that a vector has of a run whose end is inside it: words, and elements. A mean.
+    pub fn stores_of_end(&self) -> f64 {
+        match self.width {
+            1 => 3.0,
+            2 => 2.0,
+            4 => 1.5,
+            _ => 1.0,
         }
     }
 
@@ -155,7 +165,7 @@ impl Layout<'_> {
         let walk = &self.traffic.walk;
         let Some(at) = walk.iter().position(|d| d.strides[side as usize] == 1) else { return 0.5 };
         let between: f64 = walk[..at].iter().map(|d| f64::from(d.size)).product();
-        let mut bytes = if between > 1.0 { between * LINE * COMPETING } else { 1.0 };
+        let mut bytes = if between > 1.0 { between * f64::from(LINE) * COMPETING } else { 1.0 };
         if at_random && walk[at].varies {
             bytes = bytes.max(f64::from(self.axis.size) * self.bytes(walk[at].size) as f64);
         }

@@ -25,8 +25,6 @@ KERNEL = ["layout", "mode", "kernel", "variant", "alignment"]
 TERMS = 8
 # The logarithms of the least costs. Memory costs 1 at least: no kernel is faster than the GPU's memory, whatever GPU.
 LEAST = (-14, 0, -14, -14, -14, -14, -14, -14)
-# How many times the rows of the benchmark count.
-BENCHMARK = 3
 STARTS = (0, 0, -1, -1, 0, 0, 3, -2), (-0.2, 0.1, 0.5, 0.5, 1.5, 1, 5, -1)
 HEAD = '''//! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from {files}.
@@ -89,9 +87,9 @@ def main():
     terms = np.array([text.split() for text in data.terms], float)
     times, layout = data.us.to_numpy(float), data.layout.to_numpy()
     key = (data["mode"] + " " + data.costs).to_numpy()
-    # Errors matter where a kernel may be chosen, and most for the rows of the benchmark.
+    # Errors matter where a kernel may be chosen, and three times for the rows of the benchmark.
     weights = (data.groupby(["layout", "mode"]).us.transform("min") / data.us).to_numpy(float)
-    weights = weights * np.where(data.layout.str.contains("-bench"), BENCHMARK, 1.0)
+    weights = weights * np.where(data.layout.str.contains("-bench"), 3.0, 1.0)
     held_out = np.full(len(data), np.inf)
     for part in np.array_split(np.random.default_rng(0).permutation(np.unique(layout)), 3):
         test = np.isin(layout, part)

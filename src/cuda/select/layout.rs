@@ -35,7 +35,8 @@ struct Traffic {
     /// Different sectors of the input and the output.
     sectors: [f64; 2],
     least: Work,
-    /// By side, and by whether lanes are at random positions.
+    /// By side, and by whether lanes are at random positions. `apart`: accesses of threads with one element each.
+    apart: [[f64; 2]; 2],
     missed_parts: [[f64; 2]; 2],
 }
 

@@ -98,7 +98,7 @@ fn grid_of(layout: &Layout<'_>, row: &Dimension, strip: u32, wanted: u32) -> Res
 pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid, unaligned: bool) -> Work {
     let once = layout.work();
     let strips = layout.strips(row, strip) as f64;
-    let (rows, moving) = (f64::from(layout.axis.size), layout.moving());
+    let rows = f64::from(layout.axis.size);
     // Pieces of rows begin at multiples of so many bytes.
     let whole = |bytes: u32| layout.rows_divide(row, bytes, bytes);
     let begins = (0..8).map(|n| LINE >> n).find(|&bytes| whole(bytes)).unwrap_or(1);
@@ -113,17 +113,15 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     let sectors = ((piece + sector - begins) / sector).max(1.0);
     let shared = if strip < SECTOR { sectors } else { 2.0 - 2.0 * begins / sector };
     let moved = strips * rows * layout.moving_sectors();
-    let loads = rows * f64::from(strip.div_ceil(read));
+    let loads = rows * f64::from(strip.div_ceil(read)) * if unaligned { 2.0 } else { 1.0 };
     let words = rows * f64::from(strip) / f64::from(word);
     let threads = f64::from(grid.threads) * f64::from(grid.blocks) / strips;
-    let in_flight = if unaligned { 4.0 } else { 8.0 };
     Work {
         bytes: once.bytes + (moved * 2.0 * sectors - once.accesses) * sector,
         accesses: moved * 2.0 * lines,
         misses: once.misses + moved * (2.0 * sectors + shared) - once.accesses,
-        steps: strips * (loads * if unaligned { 2.0 } else { 1.0 } + words) * moving / WARP,
-        details: strips * rows * f64::from(strip) / f64::from(layout.width) * moving / WARP,
-        rounds: ceil(loads / (threads * in_flight)) + ceil(words / (threads * 4.0)),
+        steps: strips * (loads + words) * layout.moving() / WARP,
+        rounds: ceil(loads / (threads * 8.0)) + ceil(words / (threads * 4.0)),
         ..once
     }
 }

@@ -32,6 +32,8 @@ impl Layout<'_> {
         let sides = [Side::Input, Side::Output];
         self.traffic.sectors = sides.map(|side| self.different_sectors(side));
         self.traffic.least = self.least_work();
+        self.traffic.apart =
+            sides.map(|side| [false, true].map(|at_random| self.accesses(side, self.width, 1, at_random)));
         self.traffic.missed_parts = sides.map(|side| [false, true].map(|at_random| self.missed_part(side, at_random)));
     }
 
@@ -87,14 +89,10 @@ impl Layout<'_> {
         }
     }
 
-    /// Stores of the bytes that a vector has of a run whose end is inside it: words, and elements. A mean.
+    /// Stores of the bytes that a vector has of a run whose end is inside it, in the mean: words, and elements narrower
+    /// than those.
     pub fn stores_of_end(&self) -> f64 {
-        match self.width {
-            1 => 3.0,
-            2 => 2.0,
-            4 => 1.5,
-            _ => 1.0,
-        }
+        1.0 + 2.0 / f64::from(self.width)
     }
 
     fn different_sectors(&self, side: Side) -> f64 {
@@ -138,7 +136,7 @@ impl Layout<'_> {
             let at_one_position = (threads - 1.0) * steps * stride / f64::from(SECTOR) + 1.0;
             let positions = if d.varies && at_random { f64::from(self.axis.size) } else { 1.0 };
             sectors *= threads.min(at_one_position * positions);
-            left = ceil(left / threads);
+            left /= threads;
             distance = ceil(distance / size);
             if left <= 1.0 {
                 break;
@@ -149,9 +147,11 @@ impl Layout<'_> {
     }
 
     /// Accesses that the L1 cache does not serve, besides the first to each sector: a sector that is accessed again
-    /// after many others has left the cache.
+    /// after many others has left the cache. What one thread accesses again, with its next elements, has not.
     pub fn missed_again(&self, side: Side, accesses: f64, at_random: bool) -> f64 {
-        self.again(side, accesses) * self.traffic.missed_parts[side as usize][usize::from(at_random)]
+        let [apart, missed_part] =
+            [&self.traffic.apart, &self.traffic.missed_parts].map(|of| of[side as usize][usize::from(at_random)]);
+        self.again(side, accesses.min(apart)) * missed_part
     }
 
     /// Accesses without the first to each sector.

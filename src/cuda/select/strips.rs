@@ -108,18 +108,19 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     let read = if unaligned || whole(wide) { wide } else { word.max(4) };
     let piece = f64::from(strip).min(layout.bytes(row.size) as f64);
     let lines = 1.0 + (piece - f64::from(begins)).max(0.0) / f64::from(LINE);
-    // Sectors that two strips share are read twice, and written in two parts.
+    // Sectors that two strips share move twice.
     let (sector, begins) = (f64::from(SECTOR), f64::from(begins.min(SECTOR)));
     let sectors = ((piece + sector - begins) / sector).max(1.0);
-    let shared = if strip < SECTOR { sectors } else { 2.0 - 2.0 * begins / sector };
-    let moved = strips * rows * layout.moving_sectors();
+    // At any alignment, the second vector of the last 16 bytes is in one more.
+    let next = if unaligned { begins / sector } else { 0.0 };
+    let repeated = strips * rows * layout.moving_sectors() * (2.0 * sectors + next) - once.accesses;
     let loads = rows * f64::from(strip.div_ceil(read)) * if unaligned { 2.0 } else { 1.0 };
     let words = rows * f64::from(strip) / f64::from(word);
     let threads = f64::from(grid.threads) * f64::from(grid.blocks) / strips;
     Work {
-        bytes: once.bytes + (moved * 2.0 * sectors - once.accesses) * sector,
-        accesses: moved * 2.0 * lines,
-        misses: once.misses + moved * (2.0 * sectors + shared) - once.accesses,
+        bytes: once.bytes + repeated * sector,
+        accesses: strips * rows * layout.moving_sectors() * 2.0 * lines,
+        misses: once.misses + repeated,
         steps: strips * (loads + words) * layout.moving() / WARP,
         rounds: ceil(loads / (threads * 8.0)) + ceil(words / (threads * 4.0)),
         ..once

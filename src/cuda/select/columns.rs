@@ -116,9 +116,10 @@ pub(super) fn thread_columns<const WORDS: bool>(layout: &Layout<'_>, threads: u3
     let work = Work {
         accesses: accesses * layout.moving_sectors(),
         misses: once.misses,
-        steps: warps * rows * 2.0 * layout.moving(),
-        details: layout.elements() as f64 / WARP * layout.moving(),
-        rounds: ceil(rows / f64::from(LOADS_IN_FLIGHT)) * layout.moving() + if layout.in_place() { 1.0 } else { 0.0 },
+        // In place, a warp goes down to the end of its longest lane.
+        steps: warps * rows * 2.0,
+        details: layout.elements() as f64 / WARP,
+        rounds: 2.0 * ceil(rows / f64::from(LOADS_IN_FLIGHT)) + if layout.in_place() { 1.0 } else { 0.0 },
         ..once
     };
     let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {

@@ -55,6 +55,7 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectR
     let accesses = layout.accesses(Side::Input, layout.width, elements, true);
     let once = layout.work();
     let work = Work {
+        bytes: once.bytes + layout.moved_again(Side::Input, accesses, false),
         accesses: accesses + layout.accesses(Side::Output, layout.width, 1, false),
         misses: once.misses + layout.missed_again(Side::Input, accesses, true),
         steps: items as f64 / f64::from(elements) / WARP,
@@ -91,18 +92,23 @@ pub(super) fn work(
     let warps = f64::from(grid.blocks) * f64::from(grid.threads) / WARP;
     let steps = warps * f64::from(per_thread);
     let accesses = |side: Side, at_random: bool| layout.accesses(side, unit, 1, at_random);
-    let (accesses, missed) = if layout.in_place() {
+    let (accesses, missed, again) = if layout.in_place() {
         // One unit of a pair is at its own position, the other at a position that depends on the length.
         let [own, other] = [false, true].map(|at_random| accesses(Side::Input, at_random));
-        (own + other, layout.missed_again(Side::Input, own, false) + layout.missed_again(Side::Input, other, true))
+        let missed = layout.missed_again(Side::Input, own, false) + layout.missed_again(Side::Input, other, true);
+        let again = [false, true].map(|is_written| layout.moved_again(Side::Input, other, is_written));
+        (own + other, missed, again[0] + again[1])
     } else {
         let (read, written) = (accesses(Side::Input, !scatters), accesses(Side::Output, scatters));
         // The L1 cache does not keep what is written.
         let missed = layout.missed_again(Side::Input, read, !scatters) + layout.again(Side::Output, written);
-        (read + written, missed)
+        let (side, accesses) = if scatters { (Side::Output, written) } else { (Side::Input, read) };
+        let again = layout.moved_again(side, accesses, scatters);
+        (read + written, missed, again)
     };
     let dimensions = layout.dimensions.len() + usize::from(layout.axis.size > 1);
     Work {
+        bytes: once.bytes + again * layout.moving(),
         accesses: accesses * layout.moving(),
         misses: once.misses + missed * layout.moving(),
         steps,

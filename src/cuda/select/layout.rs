@@ -25,6 +25,7 @@ struct Walked {
     strides: [u32; 2],
     /// Whether lanes along it have lengths of their own.
     varies: bool,
+    is_axis: bool,
 }
 
 /// What all kernels of a layout have in common. It is counted once.
@@ -150,8 +151,8 @@ impl<'a> Layout<'a> {
 }
 
 impl Walked {
-    fn new(d: &Dimension, varies: bool) -> Self {
-        Self { size: d.size, strides: [d.in_stride, d.out_stride], varies }
+    fn new(d: &Dimension, is_axis: bool) -> Self {
+        Self { size: d.size, strides: [d.in_stride, d.out_stride], varies: d.length_stride != 0, is_axis }
     }
 }
 

@@ -23,10 +23,10 @@ impl Layout<'_> {
     /// Counts what all kernels have in common.
     pub fn count(&mut self) {
         let mut walk = Vec::with_capacity(self.dimensions.len() + 1);
-        walk.extend(self.dimensions.iter().rev().map(|d| Walked::new(d, d.length_stride != 0)));
+        walk.extend(self.dimensions.iter().rev().map(|d| Walked::new(d, false)));
         if self.axis.size > 1 {
             let at = walk.iter().position(|d| d.strides[1] > self.axis.out_stride).unwrap_or(walk.len());
-            walk.insert(at, Walked::new(&self.axis, false));
+            walk.insert(at, Walked::new(&self.axis, true));
         }
         self.traffic.walk = walk;
         let sides = [Side::Input, Side::Output];
@@ -152,6 +152,21 @@ impl Layout<'_> {
         let [apart, missed_part] =
             [&self.traffic.apart, &self.traffic.missed_parts].map(|of| of[side as usize][usize::from(at_random)]);
         self.again(side, accesses.min(apart)) * missed_part
+    }
+
+    /// Bytes that memory moves again for accesses at random positions. If lanes side by side are at positions that
+    /// differ, an element and its neighbours in a sector are accessed at different times. In between, the L2 cache
+    /// loses the sector if it cannot hold all that is accessed. A sector that is written in parts is also read.
+    pub fn moved_again(&self, side: Side, accesses: f64, is_written: bool) -> f64 {
+        let walk = &self.traffic.walk;
+        let shares_sectors = |d: &Walked| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into();
+        let Some(at) = walk.iter().position(|d| d.is_axis).filter(|_| walk.iter().any(shares_sectors)) else {
+            return 0.0;
+        };
+        let between: f64 = walk[..=at].iter().map(|d| f64::from(d.size)).product();
+        let caches = between * f64::from(self.width) / f64::from(self.target.l2_cache);
+        let times = if is_written { 3.0 } else { 1.0 };
+        self.again(side, accesses) * times * f64::from(SECTOR) * (1.5 + caches.max(0.1).log2()).clamp(0.0, 1.0)
     }
 
     /// Accesses without the first to each sector.

@@ -91,6 +91,8 @@ pub mod columns {
     pub const WORD: u32 = 4;
     /// Rows that a thread loads before it stages the first (same in the kernel).
     pub const LOADS_IN_FLIGHT: u32 = 8;
+    /// Shorter rows are taken only if they are adjacent.
+    pub const MIN_ROW_BYTES: u64 = 32;
     /// Threads of a thread block.
     pub const THREADS_OF_COLUMNS: [u32; 2] = [64, 256];
 }

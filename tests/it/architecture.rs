@@ -34,7 +34,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("cuda::kernels", "mode"),
     ("cuda::launch", "cuda::kernels cuda::tuning"),
     ("cuda::tuning", ""),
-    ("cuda::estimate", "cuda::target"),
+    ("cuda::estimate", "cuda::target cuda::tuning"),
     ("cuda::costs", "cuda::estimate"),
     ("cuda::specialize", "cuda::kernels"),
     (

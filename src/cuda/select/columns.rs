@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::parameters::{dim, dim_in_units, Reverse};
-use super::layout::work::WARP;
+use super::layout::work::{Side, WARP};
 use super::layout::{are_adjacent, Layout, Sketch, NO_ROW};
 use super::segments::per_block;
 use super::{grid, reject_if, RejectReason};
@@ -101,6 +101,10 @@ pub(super) fn thread_columns<const WORDS: bool>(layout: &Layout<'_>, threads: u3
     let is_whole = layout.rows_divide(row, word, word);
     reject_if(WORDS && !is_whole, ("rows of lanes are not multiples of {} bytes", word))?;
     reject_if(!WORDS && is_whole, "rows of lanes are whole words")?;
+    // Threads side by side would access a sector each.
+    let is_short = layout.bytes(row.size) < MIN_ROW_BYTES;
+    let is_adjacent = [layout.axis.in_stride, layout.axis.out_stride] == [row.size; 2];
+    reject_if(is_short && !is_adjacent, ("rows of lanes are shorter than {} bytes, and apart", MIN_ROW_BYTES as u32))?;
     let shared = u64::from(layout.axis.size) * u64::from(word * threads);
     let is_large = shared > u64::from(layout.target.shared_memory);
     reject_if(is_large, ("a thread block's columns of {} bytes do not fit shared memory", shared))?;
@@ -112,10 +116,12 @@ pub(super) fn thread_columns<const WORDS: bool>(layout: &Layout<'_>, threads: u3
     let pieces_of_row = layout.bytes(row.size) as f64 / f64::from(piece);
     let run = pieces_of_row.min(WARP);
     let warps = items as f64 / WARP;
-    let accesses = warps * WARP / run * layout.sectors_of_run(run * f64::from(piece)) * rows * 2.0;
+    let written = warps * WARP / run * layout.sectors_of_run(run * f64::from(piece)) * rows;
+    // The L1 cache does not keep what is written in parts.
+    let again = layout.again(Side::Output, written) * layout.moving_sectors();
     let work = Work {
-        accesses: accesses * layout.moving_sectors(),
-        misses: once.misses,
+        accesses: written * 2.0 * layout.moving_sectors(),
+        misses: once.misses + again,
         // In place, a warp goes down to the end of its longest lane.
         steps: warps * rows * 2.0,
         details: layout.elements() as f64 / WARP,

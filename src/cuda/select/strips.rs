@@ -114,11 +114,13 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     // At any alignment, the second vector of the last 16 bytes is in one more.
     let next = if unaligned { begins / sector } else { 0.0 };
     let repeated = strips * rows * layout.moving_sectors() * (2.0 * sectors + next) - once.accesses;
+    // A sector that is written in parts is also read.
+    let read_again = if strip < SECTOR { repeated } else { 0.0 };
     let loads = rows * f64::from(strip.div_ceil(read)) * if unaligned { 2.0 } else { 1.0 };
     let words = rows * f64::from(strip) / f64::from(word);
     let threads = f64::from(grid.threads) * f64::from(grid.blocks) / strips;
     Work {
-        bytes: once.bytes + repeated * sector,
+        bytes: once.bytes + (repeated + read_again) * sector,
         accesses: strips * rows * layout.moving_sectors() * 2.0 * lines,
         misses: once.misses + repeated,
         steps: strips * (loads + words) * layout.moving() / WARP,

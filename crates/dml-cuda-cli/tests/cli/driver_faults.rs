@@ -56,7 +56,11 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
 /// A driver library that is there is never taken for an absent one.
 #[test]
 fn a_driver_that_cannot_be_loaded_is_said() {
-    let Some(folder) = double(None) else { return };
+    // Where a driver is installed, the loader goes on to it.
+    let model = repository("models/reverse_subsequences.json");
+    let installed = runner().arg(model).output().expect("the runner starts");
+    let folder = double(None).filter(|_| installed.well().starts_with("Running on 'CPU'"));
+    let Some(folder) = folder else { return };
     std::fs::remove_file(folder.path("libcuda.so")).expect("it was written");
     let complete = folder.read("libcuda.so.1");
     let patched = |name: &str, by: &str| {
@@ -74,14 +78,8 @@ fn a_driver_that_cannot_be_loaded_is_said() {
         (of_another_architecture, "the loader skips "),
     ] {
         folder.write("libcuda.so.1", library);
-        // Where a driver is installed, the loader goes on to it.
-        let mut installed = runner();
-        let installed = installed.arg(repository("models/reverse_subsequences.json")).output().expect("it starts");
-        if !words.starts_with("the loader skips") || installed.well().starts_with("Running on 'CPU'") {
-            falls_back(&folder, 0, "loading the driver library", words);
-        }
+        falls_back(&folder, 0, "loading the driver library", words);
     }
-    folder.write("libcuda.so.1", &complete[..300]);
     assert!(stderr(&run(&folder, 1, 0, &[])).contains("or use the CPU device; running on the CPU"));
 }
 

@@ -78,10 +78,11 @@ Dispatchable 'rows'
     estimated N µs: reverse_row_tiles_4, tiles of 12288 bytes
     not reverse_packed_rows: a segment does not fit shared memory
   in place: at most 536871168 bytes must move
-    reverse_elementwise_in_place_16: 16-byte stores, grid 16384 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_small_in_place_16: 16-byte stores, grid 32768 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 16
+    reverse_small_in_place_8: 8-byte stores, grid 65536 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 8
     reverse_row_tiles_in_place_4: 16-byte stores, grid 10944 x 256 threads, 24720 bytes of shared memory a block, pointers at multiples of 4
     reverse_row_tiles_in_place_2: 16-byte stores, grid 10944 x 256 threads, 24720 bytes of shared memory a block, pointers at multiples of 2
-    estimated N µs: reverse_elementwise_in_place_16
+    estimated N µs: reverse_small_in_place_16
     not reverse_rows: it does not run in place
 Dispatchable 'sequence'
   merged shape, outermost in the output's memory first:

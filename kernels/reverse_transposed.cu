@@ -161,9 +161,8 @@ struct NarrowTile {
     Position origin;  // the tile's first row, at the begin of `along_in`
     u32 i, o;         // the tile's first element along `along_in` and `along_out`
     u32 columns, rows;
-    bool reverses_columns, reverses_rows, moves_columns;
-    bool moves_each;  // column, by a length of its own
-    u32 length;       // if it moves columns by one length
+    bool reverses_columns, reverses_rows;
+    u32 length;  // if it moves columns by one length
 
     __device__ __forceinline__ explicit NarrowTile(const Transposed& p) : p(p) {
         constexpr u32 TILE_IN = TILE_IN_BYTES / W;
@@ -174,9 +173,13 @@ struct NarrowTile {
         step_to(origin, o, p.along_out);
         reverses_columns = p.along_out.axis && p.along_in.length_stride;
         reverses_rows = p.along_in.axis && p.along_out.length_stride;
-        moves_columns = p.along_in.axis && !p.along_out.length_stride;
-        moves_each = !p.along_in.axis && !p.along_out.axis && p.along_in.length_stride && !p.along_out.length_stride;
-        length = moves_columns ? lane_length(origin.length, p.r) : 0;
+        length = moves_columns() ? lane_length(origin.length, p.r) : 0;
+    }
+
+    __device__ __forceinline__ bool moves_columns() const { return p.along_in.axis && !p.along_out.length_stride; }
+    // Whether each column moves, by a length of its own.
+    __device__ __forceinline__ bool moves_each() const {
+        return !p.along_in.axis && !p.along_out.axis && p.along_in.length_stride && !p.along_out.length_stride;
     }
 
     // N elements of row m, from element x of the tile on. Those past the row's end are any of the tensor. False for vectors at an
@@ -192,7 +195,7 @@ struct NarrowTile {
             if (left && left < N) return false;
             if (left) from = bytes_at(row.in) + static_cast<u64>(left - N) * W;
         } else if (!p.along_in.axis) {
-            const bool natural = reverses_columns || moves_each;
+            const bool natural = reverses_columns || moves_each();
             if (!natural && p.along_in.length_stride) return false;
             const u32 t = natural ? row.t : source(row.t, lane_length(row.length, p.r));
             from = bytes_at(row.in + t * p.r.axis_in_stride + i + x);
@@ -224,7 +227,7 @@ struct NarrowTile {
             Position element = origin;
             step_to(element, m, p.along_out);
             step_to(element, i + min(x + k, columns - 1), p.along_in);
-            const bool natural = reverses_columns || moves_columns || moves_each;
+            const bool natural = reverses_columns || moves_columns() || moves_each();
             const u32 t = natural ? element.t : source(element.t, lane_length(element.length, p.r));
             const u8* const from = bytes_at(element.in + t * p.r.axis_in_stride);
             words[k * W / 4] |= static_cast<u32>(W == 1 ? *from : *reinterpret_cast<const u16*>(from)) << (k * W % 4 * 8);
@@ -239,8 +242,8 @@ struct NarrowTile {
     // Where column n of the tile begins in the output.
     __device__ __forceinline__ u8* column(u32 n) const {
         u32 t = origin.t;
-        if (p.along_in.axis) t = moves_columns ? source(i + n, length) : i + n;
-        if (moves_each) t = source(t, lane_length(origin.length + (i + n) * p.along_in.length_stride, p.r));
+        if (p.along_in.axis) t = moves_columns() ? source(i + n, length) : i + n;
+        if (moves_each()) t = source(t, lane_length(origin.length + (i + n) * p.along_in.length_stride, p.r));
         const u32 to = origin.out + (i + n) * p.along_in.out_stride + t * p.r.axis_out_stride;
         return static_cast<u8*>(p.r.out) + static_cast<u64>(to) * W;
     }

@@ -27,7 +27,8 @@ TERMS = 8
 LEAST = (-14, 0, -14, -14, -14, -14, -14, -14)
 STARTS = (0, 0, -1, -1, 0, 0, 3, -2), (-0.2, 0.1, 0.5, 0.5, 1.5, 1, 5, -1)
 HEAD = '''//! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
-//! scripts/fit-estimates.py from {files}.
+//! scripts/fit-estimates.py from the files
+//! {files}.
 //!
 //! The columns: launch, memory, accesses, misses, steps, details, thread blocks, rounds. A cost may be anything,
 //! however large, if its term is always near 0 for the recorded layouts.
@@ -116,7 +117,7 @@ def main():
         mode, family, unit = re.fullmatch(r"(copying|in place) (\w+) (\d+)", kernel).groups()
         costs = np.exp(fit(terms[of_kernel].T, times[of_kernel], weights[of_kernel]))
         families.setdefault(family, {}).setdefault(mode, {})[int(unit)] = costs
-    write(families, ", ".join(path.name for path in files))
+    write(families, ", ".join(path.name.split(".")[0] for path in files))
 
 
 def write(families, files):

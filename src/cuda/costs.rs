@@ -1,5 +1,6 @@
 //! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
-//! scripts/fit-estimates.py from h100-bench.csv.gz, h100-seed-11.csv.gz, h100-seed-1902.csv.gz, h100-seed-1904.csv.gz, h100-seed-2001.csv.gz, h100-trial.csv.gz, h200-seed-12.csv.gz.
+//! scripts/fit-estimates.py from the files
+//! h100-bench, h100-seed-11, h100-seed-1902, h100-seed-1904, h100-seed-2001, h100-trial, h200-seed-12.
 //!
 //! The columns: launch, memory, accesses, misses, steps, details, thread blocks, rounds. A cost may be anything,
 //! however large, if its term is always near 0 for the recorded layouts.

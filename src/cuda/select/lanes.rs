@@ -65,8 +65,8 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -
     // Eight threads access shared memory at once. Those of different lanes conflict if the lanes begin in few banks.
     let begins = 8 >> per_lane.trailing_zeros().min(3);
     let conflicts = f64::from(8 / (begins * group).min(8));
-    // A step of a warp accesses a piece of each of its lanes, and the lines of the pieces one after another. Four are as
-    // many as its bytes fill.
+    // A step of a warp accesses a piece of each of its lanes, and the lines of the pieces one after another. Four are
+    // as many as its bytes fill.
     let lanes_of_warp = WARP / f64::from(group).min(WARP);
     let (line, piece) = (f64::from(LINE), f64::from(group * VEC16).min(WARP * f64::from(VEC16)));
     let lines = |pitch: u32| {

@@ -102,8 +102,8 @@ pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> 
     plans.filter(|_| moves).map(|plan| Layout::new(plan, mode, target)).collect()
 }
 
-/// The kernels that can run the layouts of a plan, least estimate first. Calls `rejects` for the others, with the reason
-/// that the elements have.
+/// The kernels that can run the layouts of a plan, least estimate first. Calls `rejects` for the others, with the
+/// reason that the elements have.
 pub(super) fn estimate(
     layouts: &[Layout<'_>],
     mut rejects: impl FnMut(&'static KernelRule, RejectReason),

@@ -141,8 +141,8 @@ fn parameters<const EXCHANGES: bool>(layout: &Layout<'_>, unit: u32) -> Result<(
 }
 
 /// Orders the dimensions for a thread block that has whole lanes, in place: lanes whose elements are neighbours in
-/// memory, the axis, then all others. If there are too many such lanes, they are cut into parts, and dimension 2 has the
-/// parts. Returns the threads of a thread block, and how many lanes are cut.
+/// memory, the axis, then all others. If there are too many such lanes, they are cut into parts, and dimension 2 has
+/// the parts. Returns the threads of a thread block, and how many lanes are cut.
 fn group_whole_lanes(layout: &Layout<'_>, unit: u32, dims: &mut Vec<ReverseDim>) -> (u32, u32) {
     let steps = layout.axis.size;
     let axis_is_innermost = dims[0].axis == 1;

@@ -18,7 +18,8 @@ pub(in crate::cuda::select) struct ReverseDim {
     pub axis: u32,
 }
 
-/// `Reverse` of kernels/reverse.cuh: the parameters of every kernel but the small ones. Strides count the kernel's units.
+/// `Reverse` of kernels/reverse.cuh: the parameters of every kernel but the small ones. Strides count the kernel's
+/// units.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub(in crate::cuda::select) struct Reverse {

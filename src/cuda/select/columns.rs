@@ -94,13 +94,11 @@ struct ThreadColumns {
 }
 const _: () = assert!(size_of::<ThreadColumns>() == 344 && std::mem::offset_of!(ThreadColumns, r) == 0);
 
-/// A piece of each row for each thread, in thread blocks of `threads` threads: a word (`WORDS`), or a narrower element.
-pub(super) fn thread_columns<const WORDS: bool>(layout: &Layout<'_>, threads: u32) -> Result<Sketch, RejectReason> {
+/// A piece of each row for each thread, in thread blocks of `threads` threads: a word or, if rows are not whole words,
+/// an element.
+pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32) -> Result<Sketch, RejectReason> {
     let row = layout.side_by_side().ok_or(NO_ROW)?;
     let word = layout.width.max(WORD);
-    let is_whole = layout.rows_divide(row, word, word);
-    reject_if(WORDS && !is_whole, ("rows of lanes are not multiples of {} bytes", word))?;
-    reject_if(!WORDS && is_whole, "rows of lanes are whole words")?;
     // Threads side by side would access a sector each.
     let is_short = layout.bytes(row.size) < MIN_ROW_BYTES;
     let is_adjacent = [layout.axis.in_stride, layout.axis.out_stride] == [row.size; 2];
@@ -108,7 +106,7 @@ pub(super) fn thread_columns<const WORDS: bool>(layout: &Layout<'_>, threads: u3
     let shared = u64::from(layout.axis.size) * u64::from(word * threads);
     let is_large = shared > u64::from(layout.target.shared_memory);
     reject_if(is_large, ("a thread block's columns of {} bytes do not fit shared memory", shared))?;
-    let piece = if WORDS { word } else { layout.width };
+    let piece = if layout.rows_divide(row, word, word) { word } else { layout.width };
     let items = layout.lane_count() * u64::from(layout.width) / u64::from(piece);
     let grid = Grid { blocks: grid(items.div_ceil(threads.into()))?, threads, shared: shared as u32 };
     let (once, rows) = (layout.work(), f64::from(layout.axis.size));

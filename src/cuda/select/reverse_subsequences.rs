@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::layout::{Layout, Sketch, NOT_IN_PLACE};
+use super::layout::{Layout, Sketch, NOT_DIVIDED, NOT_IN_PLACE};
 use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
 use super::{down_to, Candidate, Considered, RejectReason};
 use crate::cuda::estimate;
@@ -50,8 +50,7 @@ const ELEMENT_KERNELS: &[KernelRule] = &[
     one("reverse_long_lanes", lanes::long::<true>),
     one("reverse_long_lanes", lanes::long::<false>),
     one("reverse_columns", columns::columns),
-    KernelRule { name: "reverse_thread_columns", variant: "{} threads", variants: &THREADS_OF_COLUMNS, sketch: columns::thread_columns::<true> },
-    KernelRule { name: "reverse_thread_columns", variant: "{} threads", variants: &THREADS_OF_COLUMNS, sketch: columns::thread_columns::<false> },
+    KernelRule { name: "reverse_thread_columns", variant: "{} threads", variants: &THREADS_OF_COLUMNS, sketch: columns::thread_columns },
     KernelRule { name: "reverse_clusters", variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, sketch: clusters::clusters },
     KernelRule { name: "reverse_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::aligned },
     KernelRule { name: "reverse_unaligned_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned },
@@ -102,8 +101,7 @@ pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> 
     plans.filter(|_| moves).map(|plan| Layout::new(plan, mode, target)).collect()
 }
 
-/// The kernels that can run the layouts of a plan, least estimate first. Calls `rejects` for the others, with the
-/// reason that the elements have.
+/// The kernels that can run the layouts of a plan, least estimate first. Calls `rejects` for the others.
 pub(super) fn estimate(
     layouts: &[Layout<'_>],
     mut rejects: impl FnMut(&'static KernelRule, RejectReason),
@@ -121,8 +119,7 @@ pub(super) fn estimate(
                     let microseconds = estimate::microseconds(costs, &terms);
                     found.push(Estimated { rule, variant, layout: n, sketch, microseconds });
                 }
-                Err(reason) if n == 0 => rejects(rule, reason),
-                Err(_) => {}
+                Err(reason) => rejects(rule, reason),
             }
         }
     }
@@ -157,7 +154,8 @@ pub(crate) fn consider(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Consi
     let layouts = layouts(plan, target, mode);
     let mut rejected: Vec<(&str, RejectReason)> = Vec::new();
     let estimated = estimate(&layouts, |rule, reason| match rejected.iter_mut().find(|(name, _)| *name == rule.name) {
-        Some((_, last)) => *last = reason,
+        Some((_, last)) if reason != NOT_DIVIDED.into() => *last = reason,
+        Some(_) => {}
         None => rejected.push((rule.name, reason)),
     });
     let mut considered: Vec<Considered> = Vec::new();

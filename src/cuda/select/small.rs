@@ -108,7 +108,7 @@ fn parameters<const EXCHANGES: bool>(layout: &Layout<'_>, unit: u32) -> Result<(
     dims.sort_by_key(|dim| dim.size.divisor == 1);
     let (threads, lanes) = if EXCHANGES { group_whole_lanes(layout, unit, &mut dims) } else { (THREADS, u32::MAX) };
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>();
-    reject_if(items > u64::from(u32::MAX - MOST_THREADS), "it would start 2³² threads")?;
+    reject_if(items > u64::from(u32::MAX - MOST_THREADS), "it would start about 2³² threads or more")?;
     let mut small = Small {
         items: items as u32,
         flags: if layout.wide_lengths { WIDE_LENGTHS } else { 0 },
@@ -132,7 +132,8 @@ fn parameters<const EXCHANGES: bool>(layout: &Layout<'_>, unit: u32) -> Result<(
         let &ReverseDim { size, in_stride, out_stride, length_stride, axis } = dim;
         let divisor = size.divisor;
         let multiplier = if numbers == divisor { Some(0) } else { multiplier(divisor, numbers) };
-        let multiplier = multiplier.ok_or("positions need more than one multiplication for each dimension")?;
+        let multiplier = multiplier
+            .ok_or("there are too many units to compute positions with one multiplication for each dimension")?;
         *small_dim = SmallDim { multiplier, divisor, in_stride, out_stride, length_stride };
         small.flags += axis * n * AXIS;
         numbers /= divisor;

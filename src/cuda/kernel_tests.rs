@@ -15,6 +15,7 @@ use super::{GpuTarget, Launch, Mode};
 use crate::dml_cuda_testing::cases::Case;
 use crate::dml_cuda_testing::difference;
 use crate::operator_plan::OperatorPlan;
+use crate::OperatorDesc;
 
 /// Something that can run a launch.
 trait Machine {
@@ -70,8 +71,14 @@ fn work<'a>(
             let is_small = launch.blocks * launch.threads <= SMALL;
             let sizes = is_small.then_some(&output.sizes);
             // What these kernels do depends on the axis, and on which lengths vary.
-            let desc = launch.entry.name.contains("transposed").then(|| format!("{:?}", case.desc));
-            let inserted = seen.insert((launch.entry.name, sizes, output.strides.is_some(), case.inputs.len(), desc));
+            let how = match &case.desc {
+                OperatorDesc::ReverseSubsequences(desc) if launch.entry.name.contains("transposed") => {
+                    let strides = desc.sequence_lengths_tensor.strides.iter().flatten();
+                    Some((desc.axis, strides.map(|&stride| stride != 0).collect::<Vec<bool>>()))
+                }
+                _ => None,
+            };
+            let inserted = seen.insert((launch.entry.name, sizes, output.strides.is_some(), case.inputs.len(), how));
             inserted || more(is_small)
         });
         (case, launches)

@@ -80,7 +80,8 @@ fn sketch<const EXCHANGES: bool>(
     let (params, threads) = parameters::<EXCHANGES>(layout, unit)?;
     let grid = Grid { blocks: params.items.div_ceil(threads), threads, shared: 0 };
     let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
-        words(parameters::<EXCHANGES>(layout, sketch.unit).expect("there is a sketch").0)
+        // There is a sketch, so there are parameters.
+        parameters::<EXCHANGES>(layout, sketch.unit).map(|(params, _)| words(params)).unwrap_or_default()
     };
     Ok(Sketch {
         family: &kernels::SMALL,

@@ -156,7 +156,8 @@ impl Layout<'_> {
 
     /// Bytes that memory moves again for accesses at random positions. If lanes side by side are at positions that
     /// differ, an element and its neighbours in a sector are accessed at different times. In between, the L2 cache
-    /// loses the sector if it cannot hold all that is accessed. A sector that is written in parts is also read.
+    /// loses the sector: never if what is accessed fits 0.35 of it, always from 0.7 of it on. A sector that is
+    /// written in parts is also read, so that it counts three times. Set by hand, as the estimate's constants.
     pub fn moved_again(&self, side: Side, accesses: f64, is_written: bool) -> f64 {
         let walk = &self.traffic.walk;
         let shares_sectors = |d: &Walked| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into();

@@ -192,13 +192,15 @@ struct Cut {
     }
 };
 
+static constexpr u32 FLOATS = 4;  // the first arithmetic that is of floats (the host's enum Arithmetic)
+
 // ---- Packed: one run over the whole tensor --------------------------------------------------------------
 
 struct FillPacked {
     void* out;
     u64 start, delta;
     u32 count;
-    u32 reserved;
+    u32 arithmetic;  // as in FillStrided
     u32 pattern[4];
 };
 static_assert(sizeof(FillPacked) == 48, "the host's Packed");
@@ -238,7 +240,7 @@ struct FillStrided {
     u32 rank;         // dimensions in `dims`, innermost first
     u32 group_size_log2;  // rows, dense: threads per run
     u32 whole;        // rows: 1 if all runs are whole vectors at aligned addresses
-    u32 arithmetic;   // elements: which arithmetic (the host's enum Arithmetic)
+    u32 arithmetic;   // which arithmetic (the host's enum Arithmetic)
     u32 pattern[4];   // rows, dense: the pattern of elements `row_step` apart
     // dense, if the innermost dimension is shorter than a vector: for every coordinate that a vector may begin with,
     // the distances of its elements. For integers they are already multiplied by delta. TABLE words each.
@@ -411,17 +413,23 @@ __device__ __forceinline__ void write_elements(const FillStrided& p) {
 
 // ---- Entry points ---------------------------------------------------------------------------------------
 
-// Entry points of a body for each kind of element except FLOAT64.
-#define FILL_ENTRIES(Params, name, body)                     \
-    ENTRY((THREADS), Params, name##_i8, body<Wrapping<u8>>)   \
-    ENTRY((THREADS), Params, name##_i16, body<Wrapping<u16>>) \
-    ENTRY((THREADS), Params, name##_i32, body<Wrapping<u32>>) \
-    ENTRY((THREADS), Params, name##_i64, body<Wrapping<u64>>) \
-    ENTRY((THREADS), Params, name##_f32, body<Float32>)       \
-    ENTRY((THREADS), Params, name##_f16, body<Float16>)
+// For integers and floats of one width: all threads take the same branch.
+#define FILL_ENTRY(Params, name, body, Integer, Float)             \
+    __device__ __forceinline__ void name##_of(const Params& p) {   \
+        if (p.arithmetic < FLOATS) body<Wrapping<Integer>>(p);     \
+        else body<Float>(p);                                       \
+    }                                                              \
+    ENTRY((THREADS), Params, name, name##_of)
+
+#define FILL_ENTRIES(Params, name, body)                           \
+    ENTRY((THREADS), Params, name##_1, body<Wrapping<u8>>)         \
+    FILL_ENTRY(Params, name##_2, body, u16, Float16)               \
+    FILL_ENTRY(Params, name##_4, body, u32, Float32)
 
 FILL_ENTRIES(FillPacked, fill_packed, fill_packed)
-ENTRY((THREADS), FillPacked, fill_packed_f64, fill_packed<Float64>)
+FILL_ENTRY(FillPacked, fill_packed_8, fill_packed, u64, Float64)
 FILL_ENTRIES(FillStrided, fill_rows, fill_rows)
+ENTRY((THREADS), FillStrided, fill_rows_8, fill_rows<Wrapping<u64>>)
 FILL_ENTRIES(FillStrided, fill_dense, fill_dense)
+ENTRY((THREADS), FillStrided, fill_dense_8, fill_dense<Wrapping<u64>>)
 ENTRY((THREADS), FillStrided, fill_elements, write_elements)

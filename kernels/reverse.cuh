@@ -41,7 +41,7 @@ struct ReverseDim {
 static_assert(sizeof(ReverseDim) == 32, "the host's ReverseDim");
 
 // How elementwise kernels copy (same in parameters.rs).
-static constexpr u32 SCATTERED = 0, GATHERED = 1, GATHERED_VECTORS = 2, GATHERED_HALF_VECTORS = 3;
+static constexpr u32 SINGLE_UNITS = 0, GATHERED_VECTORS = 1, GATHERED_HALF_VECTORS = 2;
 static constexpr u32 IN_ROWS = 4;  // added to the last two: every vector is in one row of the output
 
 // The parameters of every kernel but the small ones. Strides and offsets count the kernel's units: elements, or vectors
@@ -138,11 +138,13 @@ __device__ __forceinline__ Bounds input_bounds(const Reverse& r) {
     return {begin, begin + r.in_bytes};
 }
 
-// Entry points of a body for units of 1, 2 and 4 bytes, and of 8. Bodies named copy_* copy, those named swap_* run in place, and those
+// Entry points of a body for units of 1 and 2 bytes, of 4, and of 8. Bodies named copy_* copy, those named swap_* run in place, and those
 // named reverse_* do either. The unit's type is the body's first template argument.
-#define ENTRIES_TO_4(bounds, Params, name, body, ...)           \
+#define ENTRIES_TO_2(bounds, Params, name, body, ...)           \
     ENTRY(bounds, Params, name##_1, body<u8, ##__VA_ARGS__>)    \
-    ENTRY(bounds, Params, name##_2, body<u16, ##__VA_ARGS__>)   \
+    ENTRY(bounds, Params, name##_2, body<u16, ##__VA_ARGS__>)
+#define ENTRIES_TO_4(bounds, Params, name, body, ...)           \
+    ENTRIES_TO_2(bounds, Params, name, body, ##__VA_ARGS__)     \
     ENTRY(bounds, Params, name##_4, body<u32, ##__VA_ARGS__>)
 #define ENTRIES_TO_8(bounds, Params, name, body, ...)           \
     ENTRIES_TO_4(bounds, Params, name, body, ##__VA_ARGS__)     \

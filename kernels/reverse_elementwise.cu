@@ -17,8 +17,7 @@
 
 #include "reverse.cuh"
 
-// Copying, an item is an output unit. In place, it is a pair of units. (Same in tuning.rs, elementwise.) Vectors, which are
-// units of 16 bytes, are copied one a thread.
+// Copying, an item is an output unit. In place, it is a pair of units. (Same in tuning.rs, elementwise.)
 static constexpr u32 ITEMS_PER_THREAD = 4;
 static constexpr u32 PAIRS_PER_THREAD = 2;
 
@@ -39,58 +38,52 @@ __device__ __forceinline__ Position position_of(u64 n, const Reverse& r) {
     else return locate_unrolled<RANK>(static_cast<u32>(n), r);
 }
 
-// A thread's items are THREADS apart, so that their loads overlap. Scattered, a unit goes from t to source(t, L), so that its load
-// need not wait for L.
-template <class Unit, u32 RANK, bool SCATTER>
+// A thread gathers items that are THREADS apart. All of its lengths are loaded before it waits for the first, and then all of its
+// units. Past the last item, it loads the last one again.
+template <class Unit, u32 RANK>
 __device__ __forceinline__ void copy_items(const Reverse& r) {
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS_PER_THREAD) + threadIdx.x;
     Unit unit[ITEMS_PER_THREAD];
-    u32 lane[ITEMS_PER_THREAD], t[ITEMS_PER_THREAD];
+    Position at_item[ITEMS_PER_THREAD];
     Length length[ITEMS_PER_THREAD];
 #pragma unroll
     for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
-        const u64 item = first + k * THREADS;
-        if (item >= r.items) continue;
-        const Position at_item = position_of<RANK>(item, r);
-        lane[k] = at_item.out, t[k] = at_item.t;
-        u32 from = t[k];
-        if (SCATTER) {
-            length[k] = load_length(at_item.length, r);
-        } else {
-            from = source(t[k], lane_length(at_item.length, r));
-        }
-        unit[k] = *at(static_cast<const Unit*>(r.in), at_item.in + from * r.axis_in_stride);
+        at_item[k] = position_of<RANK>(min(first + k * THREADS, r.items - 1ull), r);
+        length[k] = load_length(at_item[k].length, r);
     }
 #pragma unroll
     for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
-        if (first + k * THREADS >= r.items) continue;
-        const u32 to = SCATTER ? source(t[k], clamp_length(length[k], r)) : t[k];
-        *at(static_cast<Unit*>(r.out), lane[k] + to * r.axis_out_stride) = unit[k];
+        const u32 from = source(at_item[k].t, clamp_length(length[k], r));
+        unit[k] = *at(static_cast<const Unit*>(r.in), at_item[k].in + from * r.axis_in_stride);
+    }
+#pragma unroll
+    for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
+        if (first + k * THREADS >= r.items) break;
+        *at(static_cast<Unit*>(r.out), at_item[k].out + at_item[k].t * r.axis_out_stride) = unit[k];
     }
 }
 
-// Pairs at or past half the length have no work. Units of 16 bytes are dealt alternately from both ends (the first
-// pair, the last, the second, ...), so that the share of threads with work is the same everywhere. Narrower units are
-// not: neighbours on the axis share a sector.
+// Pairs at or past half the length have no work.
 template <class Unit, u32 RANK>
 __device__ __forceinline__ void swap_pairs(const Reverse& r) {
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * PAIRS_PER_THREAD) + threadIdx.x;
+    Position at_item[PAIRS_PER_THREAD];
+    Length loaded[PAIRS_PER_THREAD];
     Unit front[PAIRS_PER_THREAD], back[PAIRS_PER_THREAD];
     u32 front_at[PAIRS_PER_THREAD], back_at[PAIRS_PER_THREAD];
     bool moves[PAIRS_PER_THREAD];
 #pragma unroll
     for (u32 k = 0; k < PAIRS_PER_THREAD; ++k) {
-        const u64 item = first + k * THREADS;
-        moves[k] = item < r.items;
+        at_item[k] = position_of<RANK>(min(first + k * THREADS, r.items - 1ull), r);
+        loaded[k] = load_length(at_item[k].length, r);
+    }
+#pragma unroll
+    for (u32 k = 0; k < PAIRS_PER_THREAD; ++k) {
+        const u32 t = at_item[k].t, length = clamp_length(loaded[k], r);
+        moves[k] = first + k * THREADS < r.items && t < length / 2;
         if (!moves[k]) continue;
-        const Position at_item = position_of<RANK>(item, r);
-        u32 t = at_item.t;
-        if (sizeof(Unit) == 16) t = t % 2 == 0 ? t / 2 : r.axis_size / 2 - 1 - t / 2;
-        const u32 length = lane_length(at_item.length, r);
-        moves[k] = t < length / 2;
-        if (!moves[k]) continue;
-        front_at[k] = at_item.out + t * r.axis_out_stride;
-        back_at[k] = at_item.out + (length - 1 - t) * r.axis_out_stride;
+        front_at[k] = at_item[k].out + t * r.axis_out_stride;
+        back_at[k] = at_item[k].out + (length - 1 - t) * r.axis_out_stride;
         front[k] = *at(static_cast<const Unit*>(r.out), front_at[k]);
         back[k] = *at(static_cast<const Unit*>(r.out), back_at[k]);
     }
@@ -100,19 +93,6 @@ __device__ __forceinline__ void swap_pairs(const Reverse& r) {
         *at(static_cast<Unit*>(r.out), front_at[k]) = back[k];
         *at(static_cast<Unit*>(r.out), back_at[k]) = front[k];
     }
-}
-
-// A thread loads the vector at t, which goes to source(t, L), so that the load need not wait for L.
-__device__ __forceinline__ void copy_vector(const Reverse& r) {
-    const u64 n = global_thread();
-    if (n >= r.items) return;
-    const Position at_item = r.rank <= FEW_DIMENSIONS        ? position_of<FEW_DIMENSIONS>(n, r)
-                             : r.rank <= UNROLLED_DIMENSIONS ? position_of<UNROLLED_DIMENSIONS>(n, r)
-                                                             : position_of<ANY_DIMENSIONS>(n, r);
-    const Length length = load_length(at_item.length, r);
-    const uint4 unit = *at(static_cast<const uint4*>(r.in), at_item.in + at_item.t * r.axis_in_stride);
-    const u32 to = source(at_item.t, clamp_length(length, r));
-    *at(static_cast<uint4*>(r.out), at_item.out + to * r.axis_out_stride) = unit;
 }
 
 // A thread gathers a vector of the output, whose elements are adjacent in memory. It divides for the first element only, and steps
@@ -174,7 +154,6 @@ __device__ __forceinline__ void copy_vectors(const Reverse& r) {
     }
 }
 
-// For narrow units, computing positions takes a measurable share of the time (TUNING.md: UNROLLED_POSITIONS).
 template <class Unit>
 __device__ __forceinline__ void copy_units(const Reverse& r) {
     // A vector of 16 bytes, of 8 for bytes; and half of it.
@@ -184,21 +163,19 @@ __device__ __forceinline__ void copy_units(const Reverse& r) {
         copy_vectors<Unit, Whole>(r);
     } else if (sizeof(Unit) < 8 && (r.form & ~IN_ROWS) == GATHERED_HALF_VECTORS) {
         copy_vectors<Unit, Half>(r);
-    } else if (sizeof(Unit) == 8 && r.form == SCATTERED) {  // in few dimensions
-        copy_items<Unit, FEW_DIMENSIONS, true>(r);
-    } else if (sizeof(Unit) < 8 && r.rank <= FEW_DIMENSIONS) {
-        copy_items<Unit, FEW_DIMENSIONS, false>(r);
-    } else if (sizeof(Unit) < 8 && r.rank <= UNROLLED_DIMENSIONS) {
-        copy_items<Unit, UNROLLED_DIMENSIONS, false>(r);
+    } else if (r.rank <= FEW_DIMENSIONS) {
+        copy_items<Unit, FEW_DIMENSIONS>(r);
+    } else if (r.rank <= UNROLLED_DIMENSIONS) {
+        copy_items<Unit, UNROLLED_DIMENSIONS>(r);
     } else {
-        copy_items<Unit, ANY_DIMENSIONS, false>(r);
+        copy_items<Unit, ANY_DIMENSIONS>(r);
     }
 }
 template <class Unit>
 __device__ __forceinline__ void swap_units(const Reverse& r) {
-    if (sizeof(Unit) < 16 && r.rank <= FEW_DIMENSIONS) {
+    if (r.rank <= FEW_DIMENSIONS) {
         swap_pairs<Unit, FEW_DIMENSIONS>(r);
-    } else if (sizeof(Unit) < 16 && r.rank <= UNROLLED_DIMENSIONS) {
+    } else if (r.rank <= UNROLLED_DIMENSIONS) {
         swap_pairs<Unit, UNROLLED_DIMENSIONS>(r);
     } else {
         swap_pairs<Unit, ANY_DIMENSIONS>(r);
@@ -333,9 +310,7 @@ __device__ __forceinline__ void reverse_small_in_place(const Small& s) {
 }
 
 ENTRIES_TO_8((THREADS), Reverse, reverse_elementwise, copy_units)
-ENTRY((THREADS), Reverse, reverse_elementwise_16, copy_vector)
 ENTRIES_TO_8((THREADS), Reverse, reverse_elementwise_in_place, swap_units)
-ENTRY((THREADS), Reverse, reverse_elementwise_in_place_16, swap_units<uint4>)
 ENTRIES_TO_8((THREADS), Small, reverse_small, copy_small)
 ENTRY((THREADS), Small, reverse_small_16, copy_small<uint4>)
 ENTRIES_TO_8((MOST_THREADS), Small, reverse_small_in_place, reverse_small_in_place)

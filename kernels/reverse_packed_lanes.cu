@@ -18,7 +18,7 @@ template <u32 W, u32 N>
 __device__ __forceinline__ u64 reverse_whole_lane(u64 lane) {
     const u32 low = static_cast<u32>(lane), high = static_cast<u32>(lane >> 32);
     if (N == 8) {
-        const u32 order = W == 4 ? 0x3210 : W == 2 ? 0x1032 : 0x0123;
+        const u32 order = W == 2 ? 0x1032 : 0x0123;
         return static_cast<u64>(__byte_perm(low, 0, order)) << 32 | __byte_perm(high, 0, order);
     }
     return __byte_perm(low, 0, N == 2 ? 0x4401 : W == 2 ? 0x1032 : 0x0123);
@@ -79,9 +79,7 @@ template <class Element>
 __device__ __forceinline__ void copy_in_registers(const Reverse& r) {
     const u32 bytes = r.axis_size * static_cast<u32>(sizeof(Element));
     if (bytes == 8) return copy_lanes_of_bytes<Element, 8>(r);
-    if constexpr (sizeof(Element) < 4) {
-        if (bytes == 4) return copy_lanes_of_bytes<Element, 4>(r);
-    }
+    if (bytes == 4) return copy_lanes_of_bytes<Element, 4>(r);
     if constexpr (sizeof(Element) < 2) {
         if (bytes == 2) return copy_lanes_of_bytes<Element, 2>(r);
     }
@@ -108,6 +106,6 @@ __device__ __forceinline__ void swap_packed_lanes(const Segments& p) {
     }
 }
 
-ENTRIES_TO_4((THREADS), Reverse, reverse_packed_lanes_in_registers, copy_in_registers)
-ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes, copy_segments, true)
-ENTRIES_TO_8((THREADS), Segments, reverse_packed_lanes_in_place, swap_packed_lanes)
+ENTRIES_TO_2((THREADS), Reverse, reverse_packed_lanes_in_registers, copy_in_registers)
+ENTRIES_TO_4((THREADS), Segments, reverse_packed_lanes, copy_segments, true)
+ENTRIES_TO_2((THREADS), Segments, reverse_packed_lanes_in_place, swap_packed_lanes)

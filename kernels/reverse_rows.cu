@@ -29,28 +29,44 @@ __device__ __forceinline__ void copy_rows(const Rows& p) {
     const i64 size = p.row_bytes;
     u8* out[VECTORS_PER_THREAD];
     i64 begin[VECTORS_PER_THREAD];
-    uint4 value[VECTORS_PER_THREAD];
+    uint4 low[VECTORS_PER_THREAD], high[VECTORS_PER_THREAD];
+    u32 shift[VECTORS_PER_THREAD];
+    Position at_row[VECTORS_PER_THREAD];
+    Length length[VECTORS_PER_THREAD];
+    // Issues all loads before it waits for the first. Past the last item, it loads the last one again.
 #pragma unroll
     for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
-        const u64 item = first + k * THREADS;
-        out[k] = nullptr;
-        if (item >= p.r.items) continue;
-        const u32 row = divide(static_cast<u32>(item), p.vectors_per_row);
-        const u32 vector = static_cast<u32>(item) - row * p.vectors_per_row.divisor;
-        const Position at_row = locate(row, p.r);
-        const u32 from = source(at_row.t, lane_length(at_row.length, p.r));
-        const u8* in = static_cast<const u8*>(p.r.in) + static_cast<u64>(at_row.in) * p.element_bytes +
-                       static_cast<u64>(from) * p.r.axis_in_stride * p.element_bytes;
-        u8* run = static_cast<u8*>(p.r.out) + static_cast<u64>(at_row.out) * p.element_bytes +
-                  static_cast<u64>(at_row.t) * p.r.axis_out_stride * p.element_bytes;
-        begin[k] = static_cast<i64>(vector) * 16 - static_cast<i64>(reinterpret_cast<u64>(run) & 15);
-        if (begin[k] >= size) continue;
-        out[k] = run + begin[k];
-        value[k] = load_unaligned(in + begin[k], bounds);
+        const u32 item = static_cast<u32>(min(first + k * THREADS, p.r.items - 1ull));
+        const u32 row = divide(item, p.vectors_per_row);
+        begin[k] = static_cast<i64>(item - row * p.vectors_per_row.divisor) * 16;
+        at_row[k] = locate(row, p.r);
+        length[k] = load_length(at_row[k].length, p.r);
     }
 #pragma unroll
     for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
-        if (out[k]) store_partial<1>(out[k], value[k], clamp_to_vec16(-begin[k]), clamp_to_vec16(size - begin[k]));
+        const u32 from = source(at_row[k].t, clamp_length(length[k], p.r));
+        u8* const run = static_cast<u8*>(p.r.out) + static_cast<u64>(at_row[k].out) * p.element_bytes +
+                        static_cast<u64>(at_row[k].t) * p.r.axis_out_stride * p.element_bytes;
+        begin[k] -= lead_of(run);
+        out[k] = first + k * THREADS < p.r.items && begin[k] < size ? run + begin[k] : nullptr;
+        const u8* const in = static_cast<const u8*>(p.r.in) + static_cast<u64>(at_row[k].in) * p.element_bytes +
+                             static_cast<u64>(from) * p.r.axis_in_stride * p.element_bytes + begin[k];
+        shift[k] = lead_of(in);
+        low[k] = high[k] = make_uint4(0, 0, 0, 0);
+        if (!out[k]) continue;
+        const u8* const vectors = in - shift[k];
+        if (vectors >= bounds.begin && vectors + 32 <= bounds.end) {
+            low[k] = *reinterpret_cast<const uint4*>(vectors);
+            if (shift[k] != 0) high[k] = *reinterpret_cast<const uint4*>(vectors + 16);
+        } else {
+            low[k] = load_vec16(vectors, bounds);
+            high[k] = load_vec16(vectors + 16, bounds);
+        }
+    }
+#pragma unroll
+    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
+        const uint4 value = shift_pair(low[k], high[k], shift[k]);
+        if (out[k]) store_partial<1>(out[k], value, clamp_to_vec16(-begin[k]), clamp_to_vec16(size - begin[k]));
     }
 }
 
@@ -234,7 +250,7 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
 }
 
 ENTRY((THREADS), Rows, reverse_rows, copy_rows)
-ENTRIES_TO_4((THREADS), Segments, reverse_packed_rows, copy_segments, false)
+ENTRIES_TO_2((THREADS), Segments, reverse_packed_rows, copy_segments, false)
 ENTRIES_TO_4((THREADS, 6), Segments, reverse_packed_rows_in_place, swap_packed_rows)
-ENTRIES_TO_4((THREADS, 8), RowTiles, reverse_row_tiles, copy_row_tiles)
+ENTRIES_TO_2((THREADS, 8), RowTiles, reverse_row_tiles, copy_row_tiles)
 ENTRIES_TO_4((THREADS, 6), RowTiles, reverse_row_tiles_in_place, swap_row_tiles)

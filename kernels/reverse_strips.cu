@@ -206,7 +206,6 @@ __device__ __forceinline__ void swap_unaligned_strips(const Strips& p) {
 
 ENTRIES_TO_4((MOST_THREADS), Strips, reverse_strips, copy_strips, u32)
 ENTRY((MOST_THREADS), Strips, reverse_strips_8, copy_strips<u64, u64>)
-ENTRY((MOST_THREADS), Strips, reverse_unaligned_strips_4, copy_unaligned_strips<u32>)
 ENTRIES_TO_4((THREADS), Strips, reverse_strips_in_place, swap_strips, u32)
 ENTRY((THREADS), Strips, reverse_strips_in_place_8, swap_strips<u64, u64>)
-ENTRIES_TO_8((THREADS), Strips, reverse_unaligned_strips_in_place, swap_unaligned_strips)
+ENTRIES_TO_4((THREADS), Strips, reverse_unaligned_strips_in_place, swap_unaligned_strips)

@@ -105,14 +105,18 @@ __device__ __forceinline__ void copy_transposed(const Transposed& p) {
 #pragma unroll 1
         for (u32 row = y; row < out_size; row += LOADS_IN_FLIGHT * ROWS_AT_ONCE) {
             Element loaded[LOADS_IN_FLIGHT];
+            Position from[LOADS_IN_FLIGHT];
+            Length length[LOADS_IN_FLIGHT];
 #pragma unroll
             for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
-                const u32 m = row + k * ROWS_AT_ONCE;
-                if (m >= out_size) continue;
-                Position from = at_row;
-                step_to(from, m, p.along_out);
-                const u32 t = SCATTER ? from.t : source(from.t, lane_length(from.length, p.r));
-                loaded[k] = *at(static_cast<const Element*>(p.r.in), from.in + t * p.r.axis_in_stride);
+                from[k] = at_row;
+                step_to(from[k], min(row + k * ROWS_AT_ONCE, out_size - 1), p.along_out);
+                if (!SCATTER) length[k] = load_length(from[k].length, p.r);
+            }
+#pragma unroll
+            for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+                const u32 t = SCATTER ? from[k].t : source(from[k].t, clamp_length(length[k], p.r));
+                loaded[k] = *at(static_cast<const Element*>(p.r.in), from[k].in + t * p.r.axis_in_stride);
             }
 #pragma unroll
             for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {

@@ -16,7 +16,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, minimize
 
 warnings.filterwarnings("ignore")
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -27,6 +27,10 @@ TERMS = 8
 LEAST = (-14, 0, -14, -14, -14, -14, -14, -14)
 # Steps cost at most 90 cycles, details 20: a term that is 0 for all recorded layouts tells nothing.
 MOST = (9, 9, 9, 9, 4.5, 3, 9, 9)
+# Estimates are about so far from the times. Halving the mean loss of the choices is worth as much as halving the mean
+# square of that, times ESTIMATES_MATTER.
+NOISE = 0.1
+ESTIMATES_MATTER = 0.1
 STARTS = (0, 0, -1, -1, 0, 0, 3, -2), (-0.2, 0.1, 0.5, 0.5, 1.5, 1, 5, -1)
 HEAD = '''//! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from the files
@@ -60,23 +64,62 @@ def load(path):
 
 
 def estimate(logarithms, terms):
-    """As `microseconds` in src/cuda/estimate.rs."""
-    cost = np.exp(logarithms)
-    multiprocessors = sum(cost[n] * terms[n] for n in range(2, 7))
-    return cost[0] * terms[0] + np.hypot(cost[1] * terms[1], multiprocessors) + cost[7] * terms[7]
+    """As `microseconds` in src/cuda/estimate.rs, and how its logarithm grows with each of the given logarithms."""
+    parts = np.exp(logarithms) * terms
+    multiprocessors = parts[:, 2:7].sum(axis=1)
+    both = np.maximum(np.hypot(parts[:, 1], multiprocessors), 1e-30)
+    estimates = parts[:, 0] + both + parts[:, 7]
+    parts[:, 1] *= parts[:, 1] / both
+    parts[:, 2:7] *= (multiprocessors / both)[:, None]
+    return estimates, parts / estimates[:, None]
 
 
-def fit(terms, times, weights):
-    def solve(start, weights):
-        def errors(logarithms):
-            return weights * (np.log(estimate(logarithms, terms)) - np.log(times))
+def fit_kernel(terms, times, weights):
+    """The logarithms of the costs with which the estimates of one kernel are nearest to its times."""
+    def errors(logarithms):
+        return weights * (np.log(estimate(logarithms, terms)[0]) - np.log(times))
 
-        return least_squares(errors, np.array(start, float), loss="soft_l1", f_scale=0.1, bounds=(LEAST, MOST), max_nfev=200)
+    def slopes(logarithms):
+        return weights[:, None] * estimate(logarithms, terms)[1]
 
-    first = min((solve(start, weights) for start in STARTS), key=lambda result: result.cost).x
-    # A slow kernel is chosen, too, if its estimate is low.
-    chosen = np.minimum(1, weights * times / estimate(first, terms))
-    return solve(first, np.maximum(weights, chosen)).x
+    options = {"loss": "soft_l1", "f_scale": NOISE, "bounds": (LEAST, MOST), "max_nfev": 200}
+    return min((least_squares(errors, np.array(start, float), slopes, **options) for start in STARTS), key=lambda result: result.cost).x
+
+
+def fit(data, terms):
+    """The logarithms of the costs of each kernel: first those with the best estimates, then, from there, those with the
+    best choices. A kernel is taken to be chosen with a probability that falls with its estimate."""
+    times, kernel = data.us.to_numpy(float), data.kernel_number.to_numpy()
+    weights = data.weight.to_numpy(float)
+    costs = np.zeros((kernel.max() + 1, TERMS))
+    for number in np.unique(kernel):
+        of_kernel = kernel == number
+        costs[number] = fit_kernel(terms[of_kernel], times[of_kernel], weights[of_kernel])
+    choices, choice = np.unique(data.choice, return_inverse=True)
+    best = np.full(len(choices), np.inf)
+    np.minimum.at(best, choice, times)
+    loss = np.minimum(times / best[choice] - 1, 1)
+    importance = data.importance.to_numpy(float)
+
+    def mean_loss(flat):
+        estimates, slopes = estimate(flat.reshape(costs.shape)[kernel], terms)
+        logarithms = np.log(estimates)
+        least = np.full(len(choices), np.inf)
+        np.minimum.at(least, choice, logarithms)
+        probability = np.exp((least[choice] - logarithms) / NOISE * 2)
+        probability /= np.bincount(choice, probability)[choice]
+        expected = np.bincount(choice, probability * loss)
+        by_estimate = -importance * probability * (loss - expected[choice]) / NOISE * 2
+        errors = weights * (logarithms - np.log(times)) / NOISE
+        spread = np.sqrt(1 + errors**2)
+        total = (importance * probability * loss).sum() + 2 * ESTIMATES_MATTER * NOISE**2 * (spread - 1).sum()
+        by_estimate += 2 * ESTIMATES_MATTER * NOISE * weights * errors / spread
+        by_cost = [np.bincount(kernel, by_estimate * slopes[:, n], minlength=len(costs)) for n in range(TERMS)]
+        return total / len(choices), np.stack(by_cost, axis=1).ravel() / len(choices)
+
+    bounds = list(zip(LEAST * len(costs), MOST * len(costs)))
+    found = minimize(mean_loss, costs.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300, "maxfun": 600})
+    return found.x.reshape(costs.shape)
 
 
 def report(name, ratio):
@@ -88,19 +131,17 @@ def main():
     files = [pathlib.Path(argument) for argument in sys.argv[1:]] or sorted((ROOT / "benches/record/times").iterdir())
     data = pd.concat([load(path) for path in files], ignore_index=True)
     terms = np.array([text.split() for text in data.terms], float)
-    times, layout = data.us.to_numpy(float), data.layout.to_numpy()
-    key = (data["mode"] + " " + data.costs).to_numpy()
-    # Errors matter where a kernel may be chosen, and three times for the rows of the benchmark.
-    weights = (data.groupby(["layout", "mode"]).us.transform("min") / data.us).to_numpy(float)
-    weights = weights * np.where(data.layout.str.contains("-bench"), 3.0, 1.0)
+    data["choice"] = data.layout + " " + data["mode"]
+    data["kernel_number"], kernels = pd.factorize(data["mode"] + " " + data.costs)
+    data["importance"] = np.where(data.layout.str.contains("-bench"), 3.0, 1.0)
+    # Errors matter where a kernel may be chosen.
+    data["weight"] = data.importance * data.groupby("choice").us.transform("min") / data.us
     held_out = np.full(len(data), np.inf)
-    for part in np.array_split(np.random.default_rng(0).permutation(np.unique(layout)), 3):
-        test = np.isin(layout, part)
-        for kernel in np.unique(key):
-            train, of_part = (key == kernel) & ~test, (key == kernel) & test
-            train = train if train.sum() > TERMS else key == kernel
-            if of_part.any():
-                held_out[of_part] = estimate(fit(terms[train].T, times[train], weights[train]), terms[of_part].T)
+    layouts = data.layout.unique()
+    for part in np.array_split(np.random.default_rng(0).permutation(len(layouts)), 3):
+        test = data.layout.isin(layouts[part]).to_numpy()
+        costs = fit(data[~test], terms[~test])
+        held_out[test] = estimate(costs[data.kernel_number[test]], terms[test])[0]
     data["held_out"] = held_out
     print(f"\n{'layouts that the fit has not seen':34} {'count':>6} {'mean':>8} {'over 5 %':>8} {'over 25 %':>9} {'worst':>7}")
     for mode, of_mode in data.groupby("mode"):
@@ -111,13 +152,11 @@ def main():
         report(f"{mode}, best of 4 least", order.groupby("layout").head(4).groupby("layout").us.min() / best)
     print(f"\n{'kernel, bytes of the unit':36} {'times':>6} {'error, root of the mean square of logarithms'}")
     families = {}
-    for kernel in np.unique(key):
-        of_kernel = key == kernel
-        errors = np.log(held_out[of_kernel]) - np.log(times[of_kernel])
-        weight = weights[of_kernel] ** 2
+    for kernel, costs in zip(kernels, np.exp(fit(data, terms))):
+        of_kernel = data.kernel_number == kernels.get_loc(kernel)
+        errors, weight = np.log(held_out[of_kernel] / data.us[of_kernel]), data.weight[of_kernel] ** 2
         print(f"{kernel:36} {of_kernel.sum():6} {np.sqrt((weight * errors**2).sum() / weight.sum()):8.3f}")
         mode, family, unit = re.fullmatch(r"(copying|in place) (\w+) (\d+)", kernel).groups()
-        costs = np.exp(fit(terms[of_kernel].T, times[of_kernel], weights[of_kernel]))
         families.setdefault(family, {}).setdefault(mode, {})[int(unit)] = costs
     write(families, ", ".join(path.name.split(".")[0] for path in files))
 

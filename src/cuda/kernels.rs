@@ -21,16 +21,17 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// The entry point of a mode for units of that many bytes. A family may have only one, for all units.
-    pub fn of_unit(&self, mode: Mode, unit: u32) -> Entry {
+    /// The entry point of a mode for units of that many bytes, if there is one. A family may have only one, for all
+    /// units.
+    pub fn find(&self, mode: Mode, unit: u32) -> Option<Entry> {
         let width = ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize];
-        self.entry(mode, if matches!(mode.of(&self.entries), [("", _)]) { "" } else { width })
+        let found = mode.of(&self.entries).iter().find(|(variant, _)| variant.is_empty() || *variant == width);
+        found.map(|&(_, name)| self.named(name))
     }
 
-    /// The entry point of a mode for a variant.
-    pub fn entry(&self, mode: Mode, variant: &str) -> Entry {
-        let found = mode.of(&self.entries).iter().find(|(known, _)| *known == variant);
-        self.named(found.expect("a variant of the table below").1)
+    /// The same of units that are in the table below.
+    pub fn of_unit(&self, mode: Mode, unit: u32) -> Entry {
+        self.find(mode, unit).expect("a unit of the table below")
     }
 
     fn named(&self, name: &'static str) -> Entry {
@@ -100,38 +101,38 @@ macro_rules! kernels {
 
 kernels! {
     "fill_value_sequence", variable: POINTERS, specializable: false {
-        FILL_PACKED: "fill_packed" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16" "_f64";
-        FILL_ROWS: "fill_rows" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
-        FILL_DENSE: "fill_dense" "_i8" "_i16" "_i32" "_i64" "_f32" "_f16";
+        FILL_PACKED: "fill_packed" "_1" "_2" "_4" "_8";
+        FILL_ROWS: "fill_rows" "_1" "_2" "_4" "_8";
+        FILL_DENSE: "fill_dense" "_1" "_2" "_4" "_8";
         FILL_ELEMENTS: "fill_elements" "";
     }
     "reverse_elementwise", variable: POINTERS, specializable: true {
-        ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
+        ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
         SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
     }
     "reverse_packed_lanes", variable: POINTERS, specializable: true {
-        PACKED_LANES_IN_REGISTERS: "reverse_packed_lanes_in_registers" "_1" "_2" "_4";
-        PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
+        PACKED_LANES_IN_REGISTERS: "reverse_packed_lanes_in_registers" "_1" "_2";
+        PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4", in place "_1" "_2";
     }
     "reverse_rows", variable: POINTERS, specializable: true {
         ROWS: "reverse_rows" "";
-        PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4";
-        ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
+        PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4";
+        ROW_TILES: "reverse_row_tiles" "_1" "_2", in place "_1" "_2" "_4";
     }
     "reverse_lanes", variable: POINTERS, specializable: true {
-        LANES: "reverse_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
-        LONG_LANES: "reverse_long_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
+        LANES: "reverse_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4";
+        LONG_LANES: "reverse_long_lanes" "_1" "_2", in place "_1" "_2" "_4" "_8";
     }
     "reverse_strips", variable: POINTERS_AND_STRIP_BYTES, specializable: true {
         STRIPS: "reverse_strips" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
-        UNALIGNED_STRIPS: "reverse_unaligned_strips" "_4", in place "_1" "_2" "_4" "_8";
+        UNALIGNED_STRIPS: "reverse_unaligned_strips", in place "_1" "_2" "_4";
     }
     "reverse_clusters", variable: POINTERS, specializable: true {
         CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
     "reverse_columns", variable: POINTERS, specializable: true {
-        COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2" "_4" "_8";
-        THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
+        COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2";
+        THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
     "reverse_transposed", variable: POINTERS, specializable: true {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";

@@ -39,7 +39,6 @@ fn groups(layout: &Layout<'_>, row: u32) -> (u64, u64) {
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
     let row = layout.side_by_side().ok_or(NO_ROW)?;
-    reject_if(!layout.in_place() && layout.width == 8, "it does not copy elements of 8 bytes")?;
     let axis = &layout.axis;
     reject_if(row.size > THREADS, "there are more lanes side by side than threads in a block")?;
     reject_if(axis.in_stride != row.size || axis.out_stride != row.size, "rows of lanes are not adjacent in memory")?;
@@ -56,7 +55,7 @@ pub(super) fn columns(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReaso
     let once = layout.work();
     // In place, all lanes are read up to the end of the longest.
     let lanes = f64::from(row.size);
-    let whole = if layout.in_place() { lanes / (lanes + 1.0) / layout.moving_sectors() } else { 1.0 };
+    let whole = if layout.in_place() { (lanes / (lanes + 1.0) / layout.moving_sectors()).max(1.0) } else { 1.0 };
     let (size, threads) = (shared as f64, f64::from(THREADS));
     let work = Work {
         bytes: once.bytes * whole,
@@ -117,13 +116,14 @@ pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32) -> Result<Sketch
     let written = warps * WARP / run * layout.sectors_of_run(run * f64::from(piece)) * rows;
     // The L1 cache does not keep what is written in parts.
     let again = layout.again(Side::Output, written) * layout.moving_sectors();
+    let loads = if layout.width == 1 || layout.axis.size <= FEW_LOADS { FEW_LOADS } else { LOADS_IN_FLIGHT };
     let work = Work {
         accesses: written * 2.0 * layout.moving_sectors(),
         misses: once.misses + again,
         // In place, a warp goes down to the end of its longest lane.
         steps: warps * rows * 2.0,
         details: layout.elements() as f64 / WARP,
-        rounds: 2.0 * ceil(rows / f64::from(LOADS_IN_FLIGHT)) + if layout.in_place() { 1.0 } else { 0.0 },
+        rounds: 2.0 * ceil(rows / f64::from(loads)) + if layout.in_place() { 1.0 } else { 0.0 },
         ..once
     };
     let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {

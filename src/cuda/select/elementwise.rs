@@ -1,7 +1,7 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
 use super::layout::parameters::{
-    dim_in_units, Reverse, ReverseDim, GATHERED, GATHERED_HALF_VECTORS, GATHERED_VECTORS, IN_ROWS, SCATTERED,
+    dim_in_units, Reverse, ReverseDim, GATHERED_HALF_VECTORS, GATHERED_VECTORS, IN_ROWS, SINGLE_UNITS,
 };
 use super::layout::work::{Side, WARP};
 use super::layout::{Layout, Sketch, NOT_DIVIDED, NO_BLOCK};
@@ -14,34 +14,18 @@ use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 
 /// Bytes of a unit.
-pub(super) const UNITS: [u32; 5] = [16, 8, 4, 2, 1];
+pub(super) const UNITS: [u32; 4] = [8, 4, 2, 1];
 
 /// Units of `unit` bytes, several per thread. Units of one element run any layout.
 pub(super) fn units(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     let items = items(layout, unit)?;
-    let per_thread = match unit {
-        _ if layout.in_place() => PAIRS_PER_THREAD,
-        VEC16 => 1,
-        _ => ITEMS_PER_THREAD,
-    };
-    // The kernel scatters only units of 8 bytes, and vectors.
-    let scatters = unit == VEC16 || unit == 8 && is_scattered(layout) && !layout.in_place();
-    let is_unrolled = layout.has_at_most(UNROLLED_DIMENSIONS);
-    let has_loop = !is_unrolled || if layout.in_place() { unit == VEC16 } else { unit == 8 && !scatters };
+    let per_thread = if layout.in_place() { PAIRS_PER_THREAD } else { ITEMS_PER_THREAD };
     let grid = Grid { blocks: blocks(items, per_thread), threads: THREADS, shared: 0 };
-    let work = work(layout, unit, grid, per_thread, scatters, has_loop);
-    let costs = if unit == 8 && scatters { &costs::SCATTERED } else { &costs::ELEMENTWISE };
-    let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
-        let is_scattered = layout.in_place() || is_scattered(layout);
-        words(parameters(layout, sketch.unit, steps(layout), if is_scattered { SCATTERED } else { GATHERED }))
-    };
-    let family = &kernels::ELEMENTWISE;
+    let work = work(layout, unit, grid, per_thread, false, !layout.has_at_most(UNROLLED_DIMENSIONS));
+    let parameters =
+        |layout: &Layout<'_>, sketch: &Sketch, _| words(parameters(layout, sketch.unit, steps(layout), SINGLE_UNITS));
+    let (family, costs) = (&kernels::ELEMENTWISE, &costs::ELEMENTWISE);
     Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
-}
-
-/// Whether units are copied to where they go, and not from where they come.
-fn is_scattered(layout: &Layout<'_>) -> bool {
-    layout.block().is_some() && layout.has_at_most(FEW_DIMENSIONS)
 }
 
 /// A vector of `bytes` bytes of adjacent elements of the output per thread; not in place.

@@ -21,7 +21,7 @@ pub(crate) struct Packed {
     pub start: u64,
     pub delta: u64,
     pub count: u32,
-    pub reserved: u32,
+    pub arithmetic: u32,
     pub pattern: [u32; 4],
 }
 
@@ -103,19 +103,6 @@ pub(crate) fn consider(plan: &Plan) -> Vec<Considered> {
     considered
 }
 
-/// What the names of an arithmetic's entry points end with.
-fn suffix(arithmetic: Arithmetic) -> &'static str {
-    match arithmetic {
-        Arithmetic::Int8 => "_i8",
-        Arithmetic::Int16 => "_i16",
-        Arithmetic::Int32 => "_i32",
-        Arithmetic::Int64 => "_i64",
-        Arithmetic::Float32 => "_f32",
-        Arithmetic::Float16 => "_f16",
-        Arithmetic::Float64 => "_f64",
-    }
-}
-
 /// The whole tensor as one run: a 16-byte store per thread.
 fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
     let &Plan { arithmetic, width, start, delta, .. } = plan;
@@ -124,9 +111,9 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
         [Dimension { size, stride: 1, .. }] => size,
         _ => return Err("the output is not one contiguous run in the order of its index".into()),
     };
-    let entry = kernels::FILL_PACKED.entry(Mode::Copying, suffix(arithmetic));
+    let entry = kernels::FILL_PACKED.of_unit(Mode::Copying, width);
     let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
-    let params = Packed { out: 0, start, delta, count, reserved: 0, pattern: pattern(plan, 1) };
+    let params = Packed { out: 0, start, delta, count, arithmetic: arithmetic as u32, pattern: pattern(plan, 1) };
     Ok(Launch { access: VEC16, ..Launch::new(entry, blocks, width, params) })
 }
 
@@ -134,7 +121,7 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
 fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
     let text = "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors";
     reject_if(run::<ALIGNED>(plan)? != 1, (text, LONG_ROW_BYTES))?;
-    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.entry(Mode::Copying, suffix(plan.arithmetic)), 1))
+    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.of_unit(Mode::Copying, plan.width), 1))
 }
 
 /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
@@ -142,13 +129,13 @@ fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
     let run = run::<false>(plan)?;
     let text = "the innermost dimensions in memory leave gaps, or are shorter than {} bytes";
     reject_if(run < 2, (text, MIN_ROW_BYTES))?;
-    Ok(strided::<false>(plan, kernels::FILL_DENSE.entry(Mode::Copying, suffix(plan.arithmetic)), run))
+    Ok(strided::<false>(plan, kernels::FILL_DENSE.of_unit(Mode::Copying, plan.width), run))
 }
 
 /// Anything: an element per thread.
 fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
     reject_if(plan.arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
-    Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.entry(Mode::Copying, ""), 0))
+    Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.of_unit(Mode::Copying, plan.width), 0))
 }
 
 /// A launch that writes the innermost `run` dimensions as one run.

@@ -12,6 +12,8 @@ use crate::cuda::tuning::columns::THREADS_OF_COLUMNS;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::Plan;
 
+const NO_ENTRY: &str = "it is not built for elements of that width: other kernels are as fast";
+
 /// A kernel family, or one unit of it, and what it would do. `sketch` takes the number of a variant.
 pub(super) struct KernelRule {
     name: &'static str,
@@ -29,8 +31,8 @@ const fn one(name: &'static str, sketch: fn(&Layout<'_>, u32) -> Result<Sketch, 
 /// layout with any pointers. The order decides only between equal estimates, and which of a kernel's reasons is shown.
 #[rustfmt::skip] // a line each
 const BLOCK_KERNELS: &[KernelRule] = &[
-    KernelRule { name: "reverse_small", variant: "exchanges", variants: &elementwise::UNITS, sketch: small::exchange },
-    KernelRule { name: "reverse_small", variant: "", variants: &elementwise::UNITS, sketch: small::small },
+    KernelRule { name: "reverse_small", variant: "exchanges", variants: &small::UNITS, sketch: small::exchange },
+    KernelRule { name: "reverse_small", variant: "", variants: &small::UNITS, sketch: small::small },
     KernelRule { name: "reverse_elementwise", variant: "", variants: &elementwise::UNITS, sketch: elementwise::units },
     one("reverse_rows", rows::rows),
     KernelRule { name: "reverse_packed_rows", variant: "", variants: &rows::UNITS, sketch: rows::packed_rows },
@@ -111,7 +113,10 @@ pub(super) fn estimate(
         let of_blocks = if n == 0 { BLOCK_KERNELS } else { &[] };
         let rules = of_blocks.iter().chain(ELEMENT_KERNELS);
         for (rule, &variant) in rules.flat_map(|rule| rule.variants.iter().map(move |variant| (rule, variant))) {
-            match (rule.sketch)(layout, variant) {
+            let sketch = (rule.sketch)(layout, variant);
+            match sketch
+                .and_then(|sketch| sketch.family.find(layout.mode, sketch.unit).map(|_| sketch).ok_or(NO_ENTRY.into()))
+            {
                 Ok(sketch) => {
                     let costs = layout.mode.of(&sketch.costs.modes);
                     let costs = &costs[(sketch.unit.trailing_zeros() as usize).min(costs.len() - 1)];

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::elementwise::{self, elements_of, work};
 use super::fast_div::{multiplier, FastDiv};
-use super::layout::parameters::{ReverseDim, SCATTERED};
+use super::layout::parameters::{ReverseDim, SINGLE_UNITS};
 use super::layout::work::Side;
 use super::layout::{Layout, Sketch};
 use super::{reject_if, RejectReason};
@@ -52,6 +52,9 @@ const AXIS: u32 = 16;
 const GATHERS: u32 = 1 << 31;
 const SWAPS: u32 = 1 << 31;
 
+/// Bytes of a unit.
+pub(super) const UNITS: [u32; 5] = [16, 8, 4, 2, 1];
+
 /// A thread copies a unit or, in place, swaps a pair of them.
 pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     let scatters = unit == VEC16 || !layout.lengths_vary_along_the_output();
@@ -61,7 +64,9 @@ pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReas
 /// In place, a thread block has whole lanes, and reads all of their units before it writes any.
 pub(super) fn exchange(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     reject_if(!layout.in_place(), "it exchanges units in place only")?;
-    reject_if(layout.axis.size > MOST_STEPS, ("lanes have more than {} elements", MOST_STEPS))?;
+    // Of lanes side by side, a thread block has two or more.
+    let most = if layout.axis.out_stride == 1 { MOST_THREADS } else { MOST_THREADS / 2 };
+    reject_if(layout.axis.size > most, ("lanes have more than {} elements", most))?;
     sketch::<true>(layout, unit, &costs::SMALL_EXCHANGE, |grid| {
         let swapped = work(layout, unit, grid, 1, true, false);
         // What does not move is read, too.
@@ -103,7 +108,7 @@ fn parameters<const EXCHANGES: bool>(layout: &Layout<'_>, unit: u32) -> Result<(
     reject_if(!layout.has_at_most(most), ("it takes at most {} dimensions", most))?;
     let swaps = layout.in_place() && !EXCHANGES;
     let steps = if swaps { layout.axis.size / 2 } else { layout.axis.size };
-    let general = elementwise::parameters(layout, unit, steps, SCATTERED);
+    let general = elementwise::parameters(layout, unit, steps, SINGLE_UNITS);
     let mut dims = general.dims[..general.rank as usize].to_vec();
     // The kernel does not divide by 1, but may have dimensions of one step outermost.
     dims.sort_by_key(|dim| dim.size.divisor == 1);

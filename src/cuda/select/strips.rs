@@ -47,14 +47,14 @@ pub(super) fn aligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectR
 /// Strips of `strip` bytes of rows of any size at any alignment.
 pub(super) fn unaligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
     let row = layout.side_by_side().ok_or(NO_ROW)?;
-    let is_wide = !layout.in_place() && layout.width == 8;
-    reject_if(is_wide, "it does not copy elements of 8 bytes")?;
+    // Rows of wider elements are always whole words.
+    reject_if(!layout.in_place() && layout.width >= 4, "it does not copy elements of 4 and 8 bytes")?;
     let is_narrow = strip < VEC16 && (!layout.in_place() || layout.width >= 4);
     reject_if(is_narrow, ("strips of that many rows are narrower than {} bytes", VEC16))?;
     let grid = grid_of(layout, row, strip, THREADS_WANTED_UNALIGNED)?;
     let work = work(layout, row, strip, grid, true);
     // Copying, the kernel for aligned strips of narrower elements has both forms.
-    let family = if layout.in_place() || layout.width == 4 { &kernels::UNALIGNED_STRIPS } else { &kernels::STRIPS };
+    let family = if layout.in_place() { &kernels::UNALIGNED_STRIPS } else { &kernels::STRIPS };
     let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
     let parameters = |layout: &Layout<'_>, _: &Sketch, strip| words(Strips::new(layout, strip, 1));
     let (costs, unit) = (&costs::UNALIGNED_STRIPS, layout.width);
@@ -106,7 +106,8 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     // What a thread loads at once: words, unless rows are made of whole vectors.
     let wide = if layout.in_place() && !unaligned { VEC16.min(4 * layout.width) } else { VEC16 };
     let read = if unaligned || whole(wide) { wide } else { word.max(4) };
-    let piece = f64::from(strip).min(layout.bytes(row.size) as f64);
+    // The last strip of a row may be narrower.
+    let piece = layout.bytes(row.size) as f64 / layout.bytes(row.size).div_ceil(strip.into()) as f64;
     let lines = 1.0 + (piece - f64::from(begins)).max(0.0) / f64::from(LINE);
     // Sectors that two strips share move twice.
     let (sector, begins) = (f64::from(SECTOR), f64::from(begins.min(SECTOR)));

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::parameters::{dim, Reverse, ReverseDim};
-use super::layout::work::{part_of_cache, WARP};
+use super::layout::work::WARP;
 use super::layout::{Layout, Sketch, NOT_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
@@ -12,7 +12,7 @@ use crate::cuda::estimate::{ceil, Grid, Work};
 use crate::cuda::kernels;
 use crate::cuda::launch::words;
 use crate::cuda::tuning::transposed::*;
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
 use crate::plan::reverse_plan::Dimension;
 
 /// `Transposed` of the kernel file.
@@ -92,20 +92,26 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     let width = f64::from(layout.width);
     let sectors = |run: f64| elements / run * layout.sectors_of_run(run * width).max(1.0);
     let (mut read, written) = (sectors(inside), sectors(outside));
-    let is_axis_in = sides[0] == axis;
-    // Each element of a row of the input has a length of its own, so that it is in another row.
+    // Each element of a row of the input has a length of its own, so that it is in another row. The other elements of
+    // its sector are then read by other thread blocks.
     let varies = lengths_vary && !reverses_columns && !moves_columns;
     if varies {
-        let bytes = f64::from(layout.axis.size) * inside * width;
-        read += (elements - read).max(0.0) * part_of_cache(bytes, 10.0);
+        read *= f64::from(layout.axis.size.min(SECTOR / layout.width));
     }
+    let details = match is_narrow {
+        // Vectors that contain a length are put together from two.
+        true if sides[0] == axis && along_out.length_stride != 0 => layout.lane_count() as f64 * 16.0 / width / WARP,
+        true if varies => elements / WARP,
+        false if scattered => elements / WARP,
+        _ => 0.0,
+    };
     let warps = f64::from(blocks) * f64::from(THREADS) / WARP;
     let rows_at_once = f64::from(THREADS / TILE);
     let work = Work {
         accesses: read + written,
         misses: read + written,
         steps: warps * if is_narrow { 8.0 } else { ceil(inside / rows_at_once) + ceil(outside / rows_at_once) },
-        details: if (is_narrow && varies && !is_axis_in) || (!is_narrow && scattered) { elements / WARP } else { 0.0 },
+        details,
         rounds: if is_narrow { 4.0 } else { ceil(inside / rows_at_once / 4.0) + ceil(outside / rows_at_once / 4.0) },
         ..layout.work()
     };

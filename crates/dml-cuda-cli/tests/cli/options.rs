@@ -88,7 +88,7 @@ Dispatchable 'sequence'
   merged shape, outermost in the output's memory first:
     size 1000000, steps of OutputTensor 1, index 1
   fill: 4000000 bytes must move
-    fill_packed_f32: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 4, never specialized
+    fill_packed_4: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory a block, pointers at multiples of 4, never specialized
 ";
     // Keeps the least estimate of each mode, whose number changes with the costs, and the first reason.
     let mut kept = String::new();

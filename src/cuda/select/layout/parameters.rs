@@ -39,10 +39,9 @@ pub(in crate::cuda::select) struct Reverse {
 }
 
 /// How elementwise kernels copy (same in reverse.cuh).
-pub(in crate::cuda::select) const SCATTERED: u32 = 0;
-pub(in crate::cuda::select) const GATHERED: u32 = 1;
-pub(in crate::cuda::select) const GATHERED_VECTORS: u32 = 2;
-pub(in crate::cuda::select) const GATHERED_HALF_VECTORS: u32 = 3;
+pub(in crate::cuda::select) const SINGLE_UNITS: u32 = 0;
+pub(in crate::cuda::select) const GATHERED_VECTORS: u32 = 1;
+pub(in crate::cuda::select) const GATHERED_HALF_VECTORS: u32 = 2;
 /// Added to the last two: every vector is in one row of the output.
 pub(in crate::cuda::select) const IN_ROWS: u32 = 4;
 
@@ -82,7 +81,7 @@ impl Layout<'_> {
             wide_lengths: self.wide_lengths.into(),
             dims,
             in_bytes: self.input_bytes,
-            form: SCATTERED,
+            form: SINGLE_UNITS,
             reserved: 0,
         }
     }

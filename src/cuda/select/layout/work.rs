@@ -12,6 +12,9 @@ const COMPETING: f64 = 4.0;
 /// The logarithm of the bytes that stay in the L1 cache.
 const LEAST_CACHE: f64 = 13.0;
 
+/// Sectors at the end of what moves of a lane in place, in the mean.
+const ENDS: f64 = 1.25;
+
 /// The input or the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cuda::select) enum Side {
@@ -60,23 +63,26 @@ impl Layout<'_> {
         }
     }
 
-    /// The part of elements that moves: half of them in place.
+    /// The part of elements that moves: in place about half of them, the mean of all lengths. The middle element of an
+    /// odd length does not move.
     pub fn moving(&self) -> f64 {
-        if self.in_place() {
-            0.5
-        } else {
-            1.0
+        let size = f64::from(self.axis.size);
+        match self.axis.size % 2 {
+            _ if !self.in_place() => 1.0,
+            0 => size / (2.0 * (size + 1.0)),
+            _ => (size - 1.0) / (2.0 * size),
         }
     }
 
-    /// The part of sectors that moves. In place, a sector moves if one of its lanes is long enough.
+    /// The part of sectors that moves. In place, a sector moves if one of its lanes is long enough. So does one that
+    /// the length is inside, and memory reads two sectors at once.
     pub fn moving_sectors(&self) -> f64 {
-        let lanes = self.side_by_side().map_or(1, |row| row.size.min(SECTOR / self.width));
-        if self.in_place() {
-            f64::from(lanes) / f64::from(lanes + 1)
-        } else {
-            1.0
+        if !self.in_place() {
+            return 1.0;
         }
+        let lanes = f64::from(self.side_by_side().map_or(1, |row| row.size.min(SECTOR / self.width)));
+        let lane = f64::from(self.axis.size) * self.bytes(self.axis.out_stride) as f64;
+        (lanes / (lanes + 1.0) + ENDS * f64::from(SECTOR) / lane).min(1.0)
     }
 
     /// Sectors of runs of `bytes` bytes at any alignment.

@@ -126,11 +126,11 @@ struct ThreadColumns {
 };
 static_assert(sizeof(ThreadColumns) == 344, "the host's ThreadColumns");
 
-static constexpr u32 LOADS_IN_FLIGHT = 16;
-static constexpr u32 FEW_LOADS = 8;  // of single bytes, or of at most so many rows
+static constexpr u32 LOADS_IN_FLIGHT = 8;
 
 template <class Element, class Piece, bool IN_PLACE>
 __device__ __forceinline__ void reverse_pieces(const ThreadColumns& p) {
+    using Word = std::conditional_t<sizeof(Element) == 8, u64, u32>;
     constexpr u32 N = sizeof(Piece) / sizeof(Element);
     const u64 item = static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (item >= p.r.items) return;
@@ -154,27 +154,19 @@ __device__ __forceinline__ void reverse_pieces(const ThreadColumns& p) {
     if (IN_PLACE) clamp();
     const u32 rows = longest;
 
-    u32* const staged = reinterpret_cast<u32*>(smem) + threadIdx.x;
+    Word* const staged = reinterpret_cast<Word*>(smem) + threadIdx.x;
     const Piece* const in = at(static_cast<const Piece*>(p.r.in), at_row.in) + piece;
-    const auto stage = [&](auto most) {
-        constexpr u32 LOADS = decltype(most)::value;
 #pragma unroll 1
-        for (u32 first = 0; first < rows; first += LOADS) {
-            Piece read[LOADS];
+    for (u32 first = 0; first < rows; first += LOADS_IN_FLIGHT) {
+        Piece read[LOADS_IN_FLIGHT];
 #pragma unroll
-            for (u32 k = 0; k < LOADS; ++k) {
-                if (first + k < rows) read[k] = *at(in, (first + k) * p.r.axis_in_stride);
-            }
-#pragma unroll
-            for (u32 k = 0; k < LOADS; ++k) {
-                if (first + k < rows) staged[(first + k) * blockDim.x] = read[k];
-            }
+        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+            if (first + k < rows) read[k] = *at(in, (first + k) * p.r.axis_in_stride);
         }
-    };
-    if (sizeof(Element) == 1 || p.r.axis_size <= FEW_LOADS) {
-        stage(std::integral_constant<u32, FEW_LOADS>());
-    } else {
-        stage(std::integral_constant<u32, LOADS_IN_FLIGHT>());
+#pragma unroll
+        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
+            if (first + k < rows) staged[(first + k) * blockDim.x] = read[k];
+        }
     }
     if (!IN_PLACE) clamp();
 
@@ -211,5 +203,5 @@ __device__ __forceinline__ void reverse_thread_columns(const ThreadColumns& p) {
 
 ENTRIES_TO_4((THREADS), Columns, reverse_columns, reverse_columns, false)
 ENTRIES_TO_2((THREADS), Columns, reverse_columns_in_place, reverse_columns, true)
-ENTRIES_TO_4((THREADS, 3), ThreadColumns, reverse_thread_columns, reverse_thread_columns, false)
-ENTRIES_TO_4((THREADS, 3), ThreadColumns, reverse_thread_columns_in_place, reverse_thread_columns, true)
+ENTRIES_TO_8((THREADS), ThreadColumns, reverse_thread_columns, reverse_thread_columns, false)
+ENTRIES_TO_8((THREADS), ThreadColumns, reverse_thread_columns_in_place, reverse_thread_columns, true)

@@ -233,7 +233,7 @@ __device__ __forceinline__ void swap_long_lanes(const Lanes& p) {
     }
 }
 
-ENTRIES_TO_8((THREADS, 6), Lanes, reverse_lanes, reverse_lanes, false)
+ENTRIES_TO_4((THREADS, 6), Lanes, reverse_lanes, reverse_lanes, false)
 ENTRIES_TO_4((THREADS, 6), Lanes, reverse_lanes_in_place, reverse_lanes, true)
 ENTRIES_TO_2((THREADS, 8), Lanes, reverse_long_lanes, copy_long_lanes)
 ENTRIES_TO_8((THREADS, 5), Lanes, reverse_long_lanes_in_place, swap_long_lanes)

@@ -151,8 +151,7 @@ __device__ __forceinline__ void copy_unaligned_strips(const Strips& p) {
     write_unaligned_words<Element, u32>(p, strip);
 }
 
-// Narrow elements have both forms in one kernel. Elements of 4 bytes do not, because the compiler would then keep fewer
-// loads of aligned strips in flight (TUNING.md: UNALIGNED_STRIPS). Elements of 8 bytes have no unaligned form.
+// Narrow elements have both forms. Rows of wider ones are always whole words.
 template <class Element, class Word>
 __device__ __forceinline__ void copy_strips(const Strips& p) {
     if constexpr (sizeof(Element) < 4) {

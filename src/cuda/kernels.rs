@@ -120,7 +120,7 @@ kernels! {
         ROW_TILES: "reverse_row_tiles" "_1" "_2", in place "_1" "_2" "_4";
     }
     "reverse_lanes", variable: POINTERS, specializable: true {
-        LANES: "reverse_lanes" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4";
+        LANES: "reverse_lanes" "_1" "_2" "_4", in place "_1" "_2" "_4";
         LONG_LANES: "reverse_long_lanes" "_1" "_2", in place "_1" "_2" "_4" "_8";
     }
     "reverse_strips", variable: POINTERS_AND_STRIP_BYTES, specializable: true {
@@ -132,11 +132,11 @@ kernels! {
     }
     "reverse_columns", variable: POINTERS, specializable: true {
         COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2";
-        THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4", in place "_1" "_2" "_4";
+        THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
     "reverse_transposed", variable: POINTERS, specializable: true {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";
-        TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2" "_4" "_8";
+        TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2" "_4";
     }
 }
 

@@ -88,10 +88,8 @@ pub mod columns {
 
     /// Bytes of what a thread takes of a row of narrower elements.
     pub const WORD: u32 = 4;
-    /// Rows that a thread loads before it stages the first; and those of single bytes, or of at most so many rows (same
-    /// in the kernel).
-    pub const LOADS_IN_FLIGHT: u32 = 16;
-    pub const FEW_LOADS: u32 = 8;
+    /// Rows that a thread loads before it stages the first (same in the kernel).
+    pub const LOADS_IN_FLIGHT: u32 = 8;
     /// Shorter rows are taken only if they are adjacent.
     pub const MIN_ROW_BYTES: u64 = 32;
     /// Threads of a thread block.
@@ -165,7 +163,6 @@ mod tests {
         assert_shared("reverse_lanes.cu", "VECTORS_PER_THREAD", lanes::VECTORS_PER_THREAD);
         assert_shared("reverse_lanes.cu", "TILES_PER_BLOCK", lanes::TILES_PER_BLOCK);
         assert_shared("reverse_columns.cu", "LOADS_IN_FLIGHT", columns::LOADS_IN_FLIGHT);
-        assert_shared("reverse_columns.cu", "FEW_LOADS", columns::FEW_LOADS);
         assert_shared("reverse_strips.cu", "MOST_THREADS", strips::MOST_THREADS);
         assert_shared("reverse_clusters.cu", "CLUSTER", clusters::CLUSTER);
         assert_shared("reverse_clusters.cu", "DEAL", clusters::DEAL);

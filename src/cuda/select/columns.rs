@@ -116,14 +116,13 @@ pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32) -> Result<Sketch
     let written = warps * WARP / run * layout.sectors_of_run(run * f64::from(piece)) * rows;
     // The L1 cache does not keep what is written in parts.
     let again = layout.again(Side::Output, written) * layout.moving_sectors();
-    let loads = if layout.width == 1 || layout.axis.size <= FEW_LOADS { FEW_LOADS } else { LOADS_IN_FLIGHT };
     let work = Work {
         accesses: written * 2.0 * layout.moving_sectors(),
         misses: once.misses + again,
         // In place, a warp goes down to the end of its longest lane.
         steps: warps * rows * 2.0,
         details: layout.elements() as f64 / WARP,
-        rounds: 2.0 * ceil(rows / f64::from(loads)) + if layout.in_place() { 1.0 } else { 0.0 },
+        rounds: 2.0 * ceil(rows / f64::from(LOADS_IN_FLIGHT)) + if layout.in_place() { 1.0 } else { 0.0 },
         ..once
     };
     let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {

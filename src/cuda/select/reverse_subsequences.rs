@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use super::layout::{Layout, Sketch, NOT_DIVIDED, NOT_IN_PLACE};
 use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
-use super::{down_to, Candidate, Considered, RejectReason};
+use super::{down_to, reject_if, Candidate, Considered, RejectReason};
 use crate::cuda::estimate;
 use crate::cuda::launch::Launch;
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::columns::THREADS_OF_COLUMNS;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::Plan;
-
-const NO_ENTRY: &str = "it is not built for elements of that width: other kernels are as fast";
 
 /// A kernel family, or one unit of it, and what it would do. `sketch` takes the number of a variant.
 pub(super) struct KernelRule {
@@ -103,6 +101,13 @@ pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> 
     plans.filter(|_| moves).map(|plan| Layout::new(plan, mode, target)).collect()
 }
 
+/// The sketch, if its family has a kernel for its unit.
+fn built(layout: &Layout<'_>, sketch: Sketch) -> Result<Sketch, RejectReason> {
+    let is_missing = sketch.family.find(layout.mode, sketch.unit).is_none();
+    reject_if(is_missing, "it is built for other widths of elements, for which it is the fastest")?;
+    Ok(sketch)
+}
+
 /// The kernels that can run the layouts of a plan, least estimate first. Calls `rejects` for the others.
 pub(super) fn estimate(
     layouts: &[Layout<'_>],
@@ -113,10 +118,7 @@ pub(super) fn estimate(
         let of_blocks = if n == 0 { BLOCK_KERNELS } else { &[] };
         let rules = of_blocks.iter().chain(ELEMENT_KERNELS);
         for (rule, &variant) in rules.flat_map(|rule| rule.variants.iter().map(move |variant| (rule, variant))) {
-            let sketch = (rule.sketch)(layout, variant);
-            match sketch
-                .and_then(|sketch| sketch.family.find(layout.mode, sketch.unit).map(|_| sketch).ok_or(NO_ENTRY.into()))
-            {
+            match (rule.sketch)(layout, variant).and_then(|sketch| built(layout, sketch)) {
                 Ok(sketch) => {
                     let costs = layout.mode.of(&sketch.costs.modes);
                     let costs = &costs[(sketch.unit.trailing_zeros() as usize).min(costs.len() - 1)];

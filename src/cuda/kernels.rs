@@ -117,7 +117,7 @@ kernels! {
     "reverse_rows", variable: POINTERS, specializable: true {
         ROWS: "reverse_rows" "";
         PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4";
-        ROW_TILES: "reverse_row_tiles" "_1" "_2", in place "_1" "_2" "_4";
+        ROW_TILES: "reverse_row_tiles" "_1" "_2", in place "_1" "_2";
     }
     "reverse_lanes", variable: POINTERS, specializable: true {
         LANES: "reverse_lanes" "_1" "_2" "_4", in place "_1" "_2" "_4";
@@ -136,7 +136,7 @@ kernels! {
     }
     "reverse_transposed", variable: POINTERS, specializable: true {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";
-        TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2" "_4";
+        TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2" "_4" "_8";
     }
 }
 

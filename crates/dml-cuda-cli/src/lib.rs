@@ -50,7 +50,10 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
         Command::Suite { folder, tier } => suite::write(&folder, tier),
         Command::Bench(options) => timing::run(&options),
         Command::Report(options) => report::report(&options),
-        Command::Tune(options) => tune::tune(&options, || choose_device(&options.adapter)),
+        // Without a GPU, the error of the first one says why.
+        Command::Tune(options) => {
+            tune::tune(&options, || choose_device(&options.adapter.clone().or(Some("0".to_owned()))))
+        }
         Command::Kernel { name, repeated } => kernel::time(&name, &repeated, &choose_device(&repeated.adapter)?),
         Command::Baseline { work, bytes, repeated } => {
             baseline::time(work, bytes, &repeated, &choose_device(&repeated.adapter)?)

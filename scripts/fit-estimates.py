@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import warnings
 
 import numpy as np
@@ -27,14 +28,15 @@ TERMS = 8
 LEAST = (-14, 0, -14, -14, -14, -14, -14, -14)
 # Steps cost at most 90 cycles, details 20: a term that is 0 for all recorded layouts tells nothing.
 MOST = (9, 9, 9, 9, 4.5, 3, 9, 9)
-# Estimates are about so far from the times. Halving the mean loss of the choices is worth as much as halving the mean
-# square of that, times ESTIMATES_MATTER.
-NOISE = 0.1
+# Differences of logarithms: estimates may be this far from the times, and kernels this close to each other are chosen
+# about equally often.
+NOISE, CLOSE = 0.1, 0.05
+# What the errors of the estimates weigh beside the loss of the choices.
 ESTIMATES_MATTER = 0.1
 STARTS = (0, 0, -1, -1, 0, 0, 3, -2), (-0.2, 0.1, 0.5, 0.5, 1.5, 1, 5, -1)
 HEAD = '''//! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from the files
-//! {files}.
+{files}.
 //!
 //! The columns: launch, memory, accesses, misses, steps, details, thread blocks, rounds. A cost says nothing if its
 //! term is always near 0 for the recorded layouts.
@@ -83,7 +85,8 @@ def fit_kernel(terms, times, weights):
         return weights[:, None] * estimate(logarithms, terms)[1]
 
     options = {"loss": "soft_l1", "f_scale": NOISE, "bounds": (LEAST, MOST), "max_nfev": 200}
-    return min((least_squares(errors, np.array(start, float), slopes, **options) for start in STARTS), key=lambda result: result.cost).x
+    found = [least_squares(errors, np.array(start, float), slopes, **options) for start in STARTS]
+    return min(found, key=lambda result: result.cost).x
 
 
 def fit(data, terms):
@@ -106,10 +109,10 @@ def fit(data, terms):
         logarithms = np.log(estimates)
         least = np.full(len(choices), np.inf)
         np.minimum.at(least, choice, logarithms)
-        probability = np.exp((least[choice] - logarithms) / NOISE * 2)
+        probability = np.exp((least[choice] - logarithms) / CLOSE)
         probability /= np.bincount(choice, probability)[choice]
         expected = np.bincount(choice, probability * loss)
-        by_estimate = -importance * probability * (loss - expected[choice]) / NOISE * 2
+        by_estimate = -importance * probability * (loss - expected[choice]) / CLOSE
         errors = weights * (logarithms - np.log(times)) / NOISE
         spread = np.sqrt(1 + errors**2)
         total = (importance * probability * loss).sum() + 2 * ESTIMATES_MATTER * NOISE**2 * (spread - 1).sum()
@@ -163,7 +166,7 @@ def main():
 
 def write(families, files):
     """A line for each kernel."""
-    text = HEAD.format(files=files)
+    text = HEAD.format(files=textwrap.fill(files, 120, initial_indent="//! ", subsequent_indent="//! "))
     for family, modes in sorted(families.items()):
         text += f'pub(crate) static {family.upper()}: FamilyCosts = FamilyCosts {{ name: "{family}", modes: ['
         for mode in ("copying", "in place"):

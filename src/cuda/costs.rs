@@ -1,6 +1,7 @@
 //! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from the files
-//! h100-bench, h100-padded, h100-seed-1902, h100-seed-1904, h100-seed-2001, h100-seed-4001, h100-seed-5001, h200-seed-12, h200-seed-1908.
+//! h100-bench, h100-padded, h100-seed-1902, h100-seed-1904, h100-seed-2001, h100-seed-4001, h100-seed-5001,
+//! h200-seed-12, h200-seed-1908.
 //!
 //! The columns: launch, memory, accesses, misses, steps, details, thread blocks, rounds. A cost says nothing if its
 //! term is always near 0 for the recorded layouts.

@@ -29,7 +29,7 @@ impl Family {
         found.map(|&(_, name)| self.named(name))
     }
 
-    /// The same of units that are in the table below.
+    /// The entry point of a mode for units of that many bytes, which is in the table below.
     pub fn of_unit(&self, mode: Mode, unit: u32) -> Entry {
         self.find(mode, unit).expect("a unit of the table below")
     }

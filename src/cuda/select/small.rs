@@ -64,7 +64,7 @@ pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReas
 /// In place, a thread block has whole lanes, and reads all of their units before it writes any.
 pub(super) fn exchange(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     reject_if(!layout.in_place(), "it exchanges units in place only")?;
-    // Of lanes side by side, a thread block has two or more.
+    // Two lanes have to fit a thread block if they lie side by side.
     let most = if layout.axis.out_stride == 1 { MOST_THREADS } else { MOST_THREADS / 2 };
     reject_if(layout.axis.size > most, ("lanes have more than {} elements", most))?;
     sketch::<true>(layout, unit, &costs::SMALL_EXCHANGE, |grid| {

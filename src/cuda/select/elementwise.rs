@@ -21,7 +21,7 @@ pub(super) fn units(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReas
     let items = items(layout, unit)?;
     let per_thread = if layout.in_place() { PAIRS_PER_THREAD } else { ITEMS_PER_THREAD };
     let grid = Grid { blocks: blocks(items, per_thread), threads: THREADS, shared: 0 };
-    let work = work(layout, unit, grid, per_thread, false, !layout.has_at_most(UNROLLED_DIMENSIONS));
+    let work = work(layout, unit, grid, per_thread, false);
     let parameters =
         |layout: &Layout<'_>, sketch: &Sketch, _| words(parameters(layout, sketch.unit, steps(layout), SINGLE_UNITS));
     let (family, costs) = (&kernels::ELEMENTWISE, &costs::ELEMENTWISE);
@@ -64,14 +64,7 @@ fn are_in_rows(layout: &Layout<'_>, elements: u32) -> bool {
 }
 
 /// The work of units, or pairs of units, that threads move one by one.
-pub(super) fn work(
-    layout: &Layout<'_>,
-    unit: u32,
-    grid: Grid,
-    per_thread: u32,
-    scatters: bool,
-    has_loop: bool,
-) -> Work {
+pub(super) fn work(layout: &Layout<'_>, unit: u32, grid: Grid, per_thread: u32, scatters: bool) -> Work {
     let once = layout.work();
     let warps = f64::from(grid.blocks) * f64::from(grid.threads) / WARP;
     let steps = warps * f64::from(per_thread);
@@ -96,7 +89,7 @@ pub(super) fn work(
         accesses: accesses * layout.moving(),
         misses: once.misses + missed * layout.moving(),
         steps,
-        details: if has_loop { steps * dimensions as f64 } else { 0.0 },
+        details: if layout.has_at_most(UNROLLED_DIMENSIONS) { 0.0 } else { steps * dimensions as f64 },
         rounds: if layout.in_place() { 1.0 } else { f64::from(per_thread).sqrt() },
         ..once
     }

@@ -58,7 +58,7 @@ pub(super) const UNITS: [u32; 5] = [16, 8, 4, 2, 1];
 /// A thread copies a unit or, in place, swaps a pair of them.
 pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     let scatters = unit == VEC16 || !layout.lengths_vary_along_the_output();
-    sketch::<false>(layout, unit, &costs::SMALL, |grid| work(layout, unit, grid, 1, scatters, false))
+    sketch::<false>(layout, unit, &costs::SMALL, |grid| work(layout, unit, grid, 1, scatters))
 }
 
 /// In place, a thread block has whole lanes, and reads all of their units before it writes any.
@@ -68,7 +68,7 @@ pub(super) fn exchange(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectR
     let most = if layout.axis.out_stride == 1 { MOST_THREADS } else { MOST_THREADS / 2 };
     reject_if(layout.axis.size > most, ("lanes have more than {} elements", most))?;
     sketch::<true>(layout, unit, &costs::SMALL_EXCHANGE, |grid| {
-        let swapped = work(layout, unit, grid, 1, true, false);
+        let swapped = work(layout, unit, grid, 1, true);
         // What does not move is read, too.
         let read = layout.accesses(Side::Input, unit, 1, false) * (1.0 - layout.moving());
         let bytes = swapped.footprint * (1.0 - layout.moving_sectors());

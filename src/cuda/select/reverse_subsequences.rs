@@ -87,7 +87,8 @@ impl Estimated {
     }
 
     pub fn variant(&self) -> String {
-        self.rule.variant.replace("{}", &self.variant.to_string())
+        let text = self.rule.variant.replace("{}", &self.variant.to_string());
+        text.replace("1 vectors", "1 vector")
     }
 }
 

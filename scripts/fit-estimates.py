@@ -49,7 +49,10 @@ use super::estimate::FamilyCosts;
 def load(path):
     """The times of a file, with the terms of each launch."""
     times = pd.read_csv(path, keep_default_na=False)
-    times["layout"] = pd.factorize(times[LAYOUT].astype(str).agg(",".join, axis=1))[0]
+    if not (times["us"] > 0).all():
+        raise ValueError("a time is not above 0")
+    times["sizes_and_strides"] = times[LAYOUT].astype(str).agg(",".join, axis=1)
+    times["layout"] = pd.factorize(times.sizes_and_strides)[0]
     with tempfile.TemporaryDirectory() as folder:
         layouts, terms = (str(pathlib.Path(folder) / name) for name in ("layouts.csv", "terms.csv"))
         times.drop_duplicates("layout")[["layout", *LAYOUT]].to_csv(layouts, index=False)
@@ -89,12 +92,19 @@ def fit_kernel(terms, times, weights):
     return min(found, key=lambda result: result.cost).x
 
 
+def load_or_exit(path):
+    try:
+        return load(path)
+    except (OSError, EOFError, LookupError, TypeError, ValueError, subprocess.CalledProcessError) as error:
+        sys.exit(f"{path}: {type(error).__name__}: {error}")
+
+
 def fit(data, terms):
     """The logarithms of the costs of each kernel: first those with the best estimates, then, from there, those with the
     best choices. A kernel is taken to be chosen with a probability that falls with its estimate."""
     times, kernel = data.us.to_numpy(float), data.kernel_number.to_numpy()
     weights = data.weight.to_numpy(float)
-    costs = np.zeros((kernel.max() + 1, TERMS))
+    costs = np.full((data.kernels_of_all.iloc[0], TERMS), np.inf)  # of kernels without times
     for number in np.unique(kernel):
         of_kernel = kernel == number
         costs[number] = fit_kernel(terms[of_kernel], times[of_kernel], weights[of_kernel])
@@ -121,8 +131,10 @@ def fit(data, terms):
         return total / len(choices), np.stack(by_cost, axis=1).ravel() / len(choices)
 
     bounds = list(zip(LEAST * len(costs), MOST * len(costs)))
+    has_times = np.isfinite(costs)
+    costs[~has_times] = 0
     found = minimize(mean_loss, costs.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300, "maxfun": 600})
-    return found.x.reshape(costs.shape)
+    return np.where(has_times, found.x.reshape(costs.shape), np.inf)
 
 
 def report(name, ratio):
@@ -131,20 +143,25 @@ def report(name, ratio):
 
 
 def main():
-    files = [pathlib.Path(argument) for argument in sys.argv[1:]] or sorted((ROOT / "benches/record/times").iterdir())
-    data = pd.concat([load(path) for path in files], ignore_index=True)
+    if {"-h", "--help"} & set(sys.argv):
+        sys.exit(__doc__)
+    files = [pathlib.Path(argument) for argument in sys.argv[1:]]
+    files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
+    data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
     terms = np.array([text.split() for text in data.terms], float)
     data["choice"] = data.layout + " " + data["mode"]
     data["kernel_number"], kernels = pd.factorize(data["mode"] + " " + data.costs)
+    data["kernels_of_all"] = len(kernels)
     data["importance"] = np.where(data.layout.str.contains("-bench"), 3.0, 1.0)
     # Errors matter where a kernel may be chosen.
     data["weight"] = data.importance * data.groupby("choice").us.transform("min") / data.us
     held_out = np.full(len(data), np.inf)
-    layouts = data.layout.unique()
+    layouts = data.sizes_and_strides.unique()
     for part in np.array_split(np.random.default_rng(0).permutation(len(layouts)), 3):
-        test = data.layout.isin(layouts[part]).to_numpy()
+        test = data.sizes_and_strides.isin(layouts[part]).to_numpy()
         costs = fit(data[~test], terms[~test])
-        held_out[test] = estimate(costs[data.kernel_number[test]], terms[test])[0]
+        estimates, _ = estimate(np.nan_to_num(costs, posinf=0)[data.kernel_number[test]], terms[test])
+        held_out[test] = np.where(np.isfinite(costs[data.kernel_number[test], 0]), estimates, np.inf)
     data["held_out"] = held_out
     print(f"\n{'layouts that the fit has not seen':34} {'count':>6} {'mean':>8} {'over 5 %':>8} {'over 25 %':>9} {'worst':>7}")
     for mode, of_mode in data.groupby("mode"):
@@ -157,6 +174,7 @@ def main():
     families = {}
     for kernel, costs in zip(kernels, np.exp(fit(data, terms))):
         of_kernel = data.kernel_number == kernels.get_loc(kernel)
+        of_kernel &= np.isfinite(held_out)
         errors, weight = np.log(held_out[of_kernel] / data.us[of_kernel]), data.weight[of_kernel] ** 2
         print(f"{kernel:36} {of_kernel.sum():6} {np.sqrt((weight * errors**2).sum() / weight.sum()):8.3f}")
         mode, family, unit = re.fullmatch(r"(copying|in place) (\w+) (\d+)", kernel).groups()
@@ -165,7 +183,15 @@ def main():
 
 
 def write(families, files):
-    """A line for each kernel."""
+    """A line for each kernel. Costs without times would be lost."""
+    path = ROOT / "src/cuda/costs.rs"
+    known = set()
+    for family, text in re.findall(r'name: "(\w+)", modes: (.*?)};', path.read_text(), re.S):
+        known |= {(family, mode) for mode, costs in zip(("copying", "in place"), text.split("&[")[1:]) if "[" in costs}
+    missing = known - {(family, mode) for family, modes in families.items() for mode in modes}
+    if missing:
+        names = ", ".join(sorted(f"{family} {mode}" for family, mode in missing))
+        sys.exit(f"\n{path.relative_to(ROOT)} is not written, because the files have no times of {names}")
     text = HEAD.format(files=textwrap.fill(files, 120, initial_indent="//! ", subsequent_indent="//! "))
     for family, modes in sorted(families.items()):
         text += f'pub(crate) static {family.upper()}: FamilyCosts = FamilyCosts {{ name: "{family}", modes: ['
@@ -178,7 +204,6 @@ def write(families, files):
                     text += "\n    [" + ", ".join(f"{cost:#.4g}" if cost >= 1e-4 else "0.0" for cost in costs).replace("., ", ".0, ") + "],"
             text += "\n], " if units else "], "
         text = text[:-2] + "] };\n\n"
-    path = ROOT / "src/cuda/costs.rs"
     path.write_text(text.rstrip() + "\n")
     print(f"\n{path.relative_to(ROOT)} is written")
 

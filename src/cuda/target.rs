@@ -54,7 +54,8 @@ impl GpuTarget {
     /// A GPU with the speed of as many multiprocessors of an H100.
     pub(crate) const fn with_typical_speed(shared_memory: u32, multiprocessors: u32, clusters: bool) -> Self {
         let share = multiprocessors as u64;
-        let (bandwidth, l2_cache) = ((share * 3352).div_ceil(132) as u32, (share * (50 << 10) / 132) as u32 * 1024);
+        let (bandwidth, l2_cache) = ((share * 3352).div_ceil(132) as u32, share * (50 << 10) / 132 * 1024);
+        let l2_cache = if l2_cache < 1 << 32 { l2_cache as u32 } else { u32::MAX };
         Self { shared_memory, multiprocessors, clusters, bandwidth, clock: 1980, l2_cache, threads: 2048 }
     }
 }

@@ -14,6 +14,7 @@ use crate::plan::reverse_plan::{Dimension, Plan};
 
 pub(super) const NO_ROW: &str = "there are no contiguous lanes side by side, each with its own length";
 pub(super) const NOT_IN_PLACE: &str = "it does not run in place";
+pub(super) const ONLY_IN_PLACE: &str = "it only runs in place";
 pub(super) const NO_BLOCK: &str = "there is no contiguous block with one length behind the axis";
 pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is not a multiple of the unit";
 

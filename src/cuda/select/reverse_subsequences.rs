@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::layout::{Layout, Sketch, NOT_DIVIDED, NOT_IN_PLACE};
+use super::layout::{Layout, Sketch, NOT_DIVIDED, NOT_IN_PLACE, ONLY_IN_PLACE};
 use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
 use super::{down_to, reject_if, Candidate, Considered, RejectReason};
 use crate::cuda::estimate;
@@ -51,8 +51,9 @@ const ELEMENT_KERNELS: &[KernelRule] = &[
     one("reverse_columns", columns::columns),
     KernelRule { name: "reverse_thread_columns", variant: "{} threads", variants: &THREADS_OF_COLUMNS, sketch: columns::thread_columns },
     KernelRule { name: "reverse_clusters", variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, sketch: clusters::clusters },
+    KernelRule { name: "reverse_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned },
     KernelRule { name: "reverse_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::aligned },
-    KernelRule { name: "reverse_unaligned_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned },
+    KernelRule { name: "reverse_unaligned_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned_in_place },
     one("reverse_transposed", transposed::transposed::<true>),
     one("reverse_transposed", transposed::transposed::<false>),
 ];
@@ -104,11 +105,12 @@ pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> 
 /// The sketch, if its family has a kernel for its unit.
 fn built(layout: &Layout<'_>, sketch: Sketch) -> Result<Sketch, RejectReason> {
     let is_missing = sketch.family.find(layout.mode, sketch.unit).is_none();
-    reject_if(is_missing, "it is built for other widths of elements, for which it is the fastest")?;
+    reject_if(is_missing, "it is not built for units of that width")?;
     Ok(sketch)
 }
 
-/// The kernels that can run the layouts of a plan, least estimate first. Calls `rejects` for the others.
+/// The kernels that can run the layouts of a plan, least estimate first. Calls `rejects` for those that cannot run the
+/// layout of its elements.
 pub(super) fn estimate(
     layouts: &[Layout<'_>],
     mut rejects: impl FnMut(&'static KernelRule, RejectReason),
@@ -126,7 +128,8 @@ pub(super) fn estimate(
                     let microseconds = estimate::microseconds(costs, &terms);
                     found.push(Estimated { rule, variant, layout: n, sketch, microseconds });
                 }
-                Err(reason) => rejects(rule, reason),
+                Err(reason) if n == 0 => rejects(rule, reason),
+                Err(_) => {}
             }
         }
     }
@@ -175,8 +178,8 @@ pub(crate) fn consider(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Consi
     }
     rejected.retain(|(name, _)| estimated.iter().all(|kernel| kernel.rule.name != *name));
     considered.extend(rejected.into_iter().map(|(name, reason)| {
-        let runs_in_place = mode == Mode::InPlace && reason != NOT_IN_PLACE.into();
-        let suffix = if runs_in_place { "_in_place" } else { "" };
+        let is_in_place = mode == Mode::InPlace && reason != NOT_IN_PLACE.into() || reason == ONLY_IN_PLACE.into();
+        let suffix = if is_in_place { "_in_place" } else { "" };
         Considered { kernel: format!("{name}{suffix}"), variant: String::new(), result: Err(reason) }
     }));
     considered

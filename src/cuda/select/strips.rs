@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::parameters::{dim, Reverse};
 use super::layout::work::{LINE, WARP};
-use super::layout::{Layout, Sketch, NO_ROW};
+use super::layout::{Layout, Sketch, NOT_IN_PLACE, NO_ROW, ONLY_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
 use crate::cuda::estimate::{ceil, Grid, Work};
@@ -44,8 +44,19 @@ pub(super) fn aligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectR
     Ok(Sketch { family, costs, unit, grid, alignment: word, access: word, work, parameters })
 }
 
-/// Strips of `strip` bytes of rows of any size at any alignment.
+/// The same kernel, copying strips of narrow elements of rows of any size at any alignment.
 pub(super) fn unaligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
+    reject_if(layout.in_place(), NOT_IN_PLACE)?;
+    any(layout, strip)
+}
+
+/// Strips of `strip` bytes of rows of any size at any alignment, in place.
+pub(super) fn unaligned_in_place(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
+    reject_if(!layout.in_place(), ONLY_IN_PLACE)?;
+    any(layout, strip)
+}
+
+fn any(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
     let row = layout.side_by_side().ok_or(NO_ROW)?;
     // Rows of wider elements are always whole words.
     reject_if(!layout.in_place() && layout.width >= 4, "it does not copy elements of 4 and 8 bytes")?;

@@ -44,7 +44,7 @@ pub(super) fn aligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectR
     Ok(Sketch { family, costs, unit, grid, alignment: word, access: word, work, parameters })
 }
 
-/// The same kernel, copying strips of narrow elements of rows of any size at any alignment.
+/// Copying strips of `strip` bytes of narrow elements, in rows of any size at any alignment.
 pub(super) fn unaligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     any(layout, strip)

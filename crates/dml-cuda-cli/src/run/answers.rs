@@ -160,7 +160,7 @@ fn mode_data(mode: &ExplainedMode) -> Value {
             "alignment": launch.alignment,
         })
     };
-    let microseconds = |time: Duration| time.as_secs_f64() * 1e6;
+    let microseconds = |time: Duration| time.as_nanos() as f64 / 1e3;
     let kernel = |kernel: &ExplainedKernel| {
         json!({
             "kernel": kernel.kernel,

@@ -25,6 +25,7 @@ static struct object {
     void *stream; /* an event: where it was recorded, and how much had been queued by then */
     unsigned long position;
     char kernel[64]; /* of a module; of the last work before an event of a graph */
+    int capture_mode, *capturing; /* of a captured stream: how, and the mode of the thread that captures it */
 } *live;
 static unsigned long queued; /* launches and waits so far */
 /* A launch on a stream, of a stream's capture, or of a graph or executable graph. */
@@ -113,12 +114,18 @@ static void check_idle(void *stream) {
     if (is_captured(stream)) report("on a stream that is being captured");
 }
 
-/* During a capture only a thread in the relaxed mode may create a stream, allocate memory or load a module. */
+/* Modes of captures and of threads. */
+enum { GLOBAL = 0, RELAXED = 2 };
 static _Thread_local int capture_mode;
+
+/* During a capture, its own thread may not create a stream, allocate memory or load a module. During a global one, threads
+   in the global mode may not either. Threads in the relaxed mode always may. */
 static void allowed_in_capture(void) {
-    struct object *o = live;
-    while (o && !o->captured) o = o->next;
-    if (o && capture_mode != 2) report("a call that a capture forbids");
+    for (struct object *o = live; o && capture_mode != RELAXED; o = o->next) {
+        if (!o->captured || o->capture_mode == RELAXED) continue;
+        int is_anothers = o->capture_mode == GLOBAL && capture_mode == GLOBAL;
+        if (o->capturing == &capture_mode || is_anothers) report("a call that a capture forbids");
+    }
 }
 
 /* Launches are allocated where tests that count a program's allocations do not count them. */
@@ -267,7 +274,7 @@ int cuStreamBeginCapture_v2(void *stream, int mode) {
     WITH_CONTEXT;
     check_idle(stream);
     struct object *o = check(STREAM, stream, 0);
-    if (o) o->captured = 1;
+    if (o) o->captured = 1, o->capture_mode = mode, o->capturing = &capture_mode;
     return 0;
 }
 int cuStreamEndCapture(void *stream, void **graph) {

@@ -152,7 +152,7 @@ def main():
     data["choice"] = data.layout + " " + data["mode"]
     data["kernel_number"], kernels = pd.factorize(data["mode"] + " " + data.costs)
     data["kernels_of_all"] = len(kernels)
-    data["importance"] = np.where(data.layout.str.contains("-bench"), 3.0, 1.0)
+    data["importance"] = np.where(data.layout.str.contains("-bench"), 10.0, 1.0)
     # Errors matter where a kernel may be chosen.
     data["weight"] = data.importance * data.groupby("choice").us.transform("min") / data.us
     held_out = np.full(len(data), np.inf)

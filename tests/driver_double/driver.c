@@ -118,8 +118,8 @@ static void check_idle(void *stream) {
 enum { GLOBAL = 0, RELAXED = 2 };
 static _Thread_local int capture_mode;
 
-/* During a capture, its own thread may not create a stream, allocate memory or load a module. During a global one, threads
-   in the global mode may not either. Threads in the relaxed mode always may. */
+/* During a capture, its own thread may not create a stream, allocate memory or load a module. During a global one,
+   threads in the global mode may not either. Threads in the relaxed mode always may. */
 static void allowed_in_capture(void) {
     for (struct object *o = live; o && capture_mode != RELAXED; o = o->next) {
         if (!o->captured || o->capture_mode == RELAXED) continue;

@@ -99,12 +99,12 @@ def load_or_exit(path):
         sys.exit(f"{path}: {type(error).__name__}: {error}")
 
 
-def fit(data, terms):
+def fit(data, terms, kernels):
     """The logarithms of the costs of each kernel: first those with the best estimates, then, from there, those with the
     best choices. A kernel is taken to be chosen with a probability that falls with its estimate."""
     times, kernel = data.us.to_numpy(float), data.kernel_number.to_numpy()
     weights = data.weight.to_numpy(float)
-    costs = np.full((data.kernels_of_all.iloc[0], TERMS), np.inf)  # of kernels without times
+    costs = np.full((kernels, TERMS), np.inf)  # of kernels without times
     for number in np.unique(kernel):
         of_kernel = kernel == number
         costs[number] = fit_kernel(terms[of_kernel], times[of_kernel], weights[of_kernel])
@@ -151,7 +151,6 @@ def main():
     terms = np.array([text.split() for text in data.terms], float)
     data["choice"] = data.layout + " " + data["mode"]
     data["kernel_number"], kernels = pd.factorize(data["mode"] + " " + data.costs)
-    data["kernels_of_all"] = len(kernels)
     data["importance"] = np.where(data.layout.str.contains("-bench"), 10.0, 1.0)
     # Errors matter where a kernel may be chosen.
     data["weight"] = data.importance * data.groupby("choice").us.transform("min") / data.us
@@ -159,7 +158,7 @@ def main():
     layouts = data.sizes_and_strides.unique()
     for part in np.array_split(np.random.default_rng(0).permutation(len(layouts)), 3):
         test = data.sizes_and_strides.isin(layouts[part]).to_numpy()
-        costs = fit(data[~test], terms[~test])
+        costs = fit(data[~test], terms[~test], len(kernels))
         estimates, _ = estimate(np.nan_to_num(costs, posinf=0)[data.kernel_number[test]], terms[test])
         held_out[test] = np.where(np.isfinite(costs[data.kernel_number[test], 0]), estimates, np.inf)
     data["held_out"] = held_out
@@ -172,7 +171,7 @@ def main():
         report(f"{mode}, best of 4 least", order.groupby("layout").head(4).groupby("layout").us.min() / best)
     print(f"\n{'kernel, bytes of the unit':36} {'times':>6} {'error, root of the mean square of logarithms'}")
     families = {}
-    for kernel, costs in zip(kernels, np.exp(fit(data, terms))):
+    for kernel, costs in zip(kernels, np.exp(fit(data, terms, len(kernels)))):
         of_kernel = data.kernel_number == kernels.get_loc(kernel)
         of_kernel &= np.isfinite(held_out)
         errors, weight = np.log(held_out[of_kernel] / data.us[of_kernel]), data.weight[of_kernel] ** 2

@@ -51,9 +51,9 @@ const ELEMENT_KERNELS: &[KernelRule] = &[
     one("reverse_columns", columns::columns),
     KernelRule { name: "reverse_thread_columns", variant: "{} threads", variants: &THREADS_OF_COLUMNS, sketch: columns::thread_columns },
     KernelRule { name: "reverse_clusters", variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, sketch: clusters::clusters },
-    KernelRule { name: "reverse_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned },
+    KernelRule { name: "reverse_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned::<false> },
     KernelRule { name: "reverse_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::aligned },
-    KernelRule { name: "reverse_unaligned_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned_in_place },
+    KernelRule { name: "reverse_unaligned_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned::<true> },
     one("reverse_transposed", transposed::transposed::<true>),
     one("reverse_transposed", transposed::transposed::<false>),
 ];

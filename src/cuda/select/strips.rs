@@ -44,19 +44,10 @@ pub(super) fn aligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectR
     Ok(Sketch { family, costs, unit, grid, alignment: word, access: word, work, parameters })
 }
 
-/// Copying strips of `strip` bytes of narrow elements, in rows of any size at any alignment.
-pub(super) fn unaligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
-    reject_if(layout.in_place(), NOT_IN_PLACE)?;
-    any(layout, strip)
-}
-
-/// Strips of `strip` bytes of rows of any size at any alignment, in place.
-pub(super) fn unaligned_in_place(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
-    reject_if(!layout.in_place(), ONLY_IN_PLACE)?;
-    any(layout, strip)
-}
-
-fn any(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
+/// Strips of `strip` bytes of rows of any size at any alignment. In place they have a kernel of their own.
+pub(super) fn unaligned<const IN_PLACE: bool>(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
+    let reason = if IN_PLACE { ONLY_IN_PLACE } else { NOT_IN_PLACE };
+    reject_if(layout.in_place() != IN_PLACE, reason)?;
     let row = layout.side_by_side().ok_or(NO_ROW)?;
     // Rows of wider elements are always whole words.
     reject_if(!layout.in_place() && layout.width >= 4, "it does not copy elements of 4 and 8 bytes")?;

@@ -396,19 +396,10 @@ __device__ __forceinline__ void store_element(const FillStrided& p, const Positi
     *at(static_cast<typename A::Element*>(p.out), position.offset) = A(p.start, p.delta)(position.index);
 }
 
-// One kernel for every arithmetic: all threads take the same branch.
-__device__ __forceinline__ void write_elements(const FillStrided& p) {
+template <class A>
+__device__ __forceinline__ void fill_elements(const FillStrided& p) {
     const u64 item = global_thread();
-    if (item >= p.items) return;
-    const Position position = locate(static_cast<u32>(item), p);
-    switch (p.arithmetic) {
-        case 0: return store_element<Wrapping<u8>>(p, position);
-        case 1: return store_element<Wrapping<u16>>(p, position);
-        case 2: return store_element<Wrapping<u32>>(p, position);
-        case 3: return store_element<Wrapping<u64>>(p, position);
-        case 4: return store_element<Float32>(p, position);
-        default: return store_element<Float16>(p, position);
-    }
+    if (item < p.items) store_element<A>(p, locate(static_cast<u32>(item), p));
 }
 
 // ---- Entry points ---------------------------------------------------------------------------------------
@@ -426,10 +417,23 @@ __device__ __forceinline__ void write_elements(const FillStrided& p) {
     FILL_ENTRY(Params, name##_2, body, u16, Float16)               \
     FILL_ENTRY(Params, name##_4, body, u32, Float32)
 
+// For every arithmetic.
+#define FILL_ENTRY_OF_ALL(name)                                                  \
+    __device__ __forceinline__ void name##_of(const FillStrided& p) {            \
+        switch (p.arithmetic) {                                                  \
+            case 0: return name<Wrapping<u8>>(p);                                \
+            case 1: return name<Wrapping<u16>>(p);                               \
+            case 2: return name<Wrapping<u32>>(p);                               \
+            case 3: return name<Wrapping<u64>>(p);                               \
+            case 4: return name<Float32>(p);                                     \
+            default: return name<Float16>(p);                                    \
+        }                                                                        \
+    }                                                                            \
+    ENTRY((THREADS), FillStrided, name, name##_of)
+
 FILL_ENTRIES(FillPacked, fill_packed, fill_packed)
 FILL_ENTRY(FillPacked, fill_packed_8, fill_packed, u64, Float64)
-FILL_ENTRIES(FillStrided, fill_rows, fill_rows)
-ENTRY((THREADS), FillStrided, fill_rows_8, fill_rows<Wrapping<u64>>)
 FILL_ENTRIES(FillStrided, fill_dense, fill_dense)
 ENTRY((THREADS), FillStrided, fill_dense_8, fill_dense<Wrapping<u64>>)
-ENTRY((THREADS), FillStrided, fill_elements, write_elements)
+FILL_ENTRY_OF_ALL(fill_rows)
+FILL_ENTRY_OF_ALL(fill_elements)

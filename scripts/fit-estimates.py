@@ -26,8 +26,8 @@ KERNEL = ["layout", "mode", "kernel", "variant", "alignment"]
 TERMS = 8
 # The logarithms of the least costs. Memory costs 1 at least: no kernel is faster than the GPU's memory, whatever GPU.
 LEAST = (-14, 0, -14, -14, -14, -14, -14, -14)
-# Steps cost at most 90 cycles, details 20: a term that is 0 for all recorded layouts tells nothing.
-MOST = (9, 9, 9, 9, 4.5, 3, 9, 9)
+# Steps cost at most 90 cycles, details 13: a term that is 0 for all recorded layouts tells nothing.
+MOST = (9, 9, 9, 9, 4.5, 2.6, 9, 9)
 # Differences of logarithms: estimates may be this far from the times, and kernels this close to each other are chosen
 # about equally often.
 NOISE, CLOSE = 0.1, 0.05

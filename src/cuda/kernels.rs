@@ -102,7 +102,7 @@ macro_rules! kernels {
 kernels! {
     "fill_value_sequence", variable: POINTERS, specializable: false {
         FILL_PACKED: "fill_packed" "_1" "_2" "_4" "_8";
-        FILL_ROWS: "fill_rows" "_1" "_2" "_4" "_8";
+        FILL_ROWS: "fill_rows" "";
         FILL_DENSE: "fill_dense" "_1" "_2" "_4" "_8";
         FILL_ELEMENTS: "fill_elements" "";
     }
@@ -116,8 +116,8 @@ kernels! {
     }
     "reverse_rows", variable: POINTERS, specializable: true {
         ROWS: "reverse_rows" "";
-        PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4";
-        ROW_TILES: "reverse_row_tiles" "_1" "_2", in place "_1" "_2";
+        PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4";
+        ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
     "reverse_lanes", variable: POINTERS, specializable: true {
         LANES: "reverse_lanes" "_1" "_2" "_4", in place "_1" "_2" "_4";

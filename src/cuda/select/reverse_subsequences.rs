@@ -34,6 +34,7 @@ const BLOCK_KERNELS: &[KernelRule] = &[
     KernelRule { name: "reverse_elementwise", variant: "", variants: &elementwise::UNITS, sketch: elementwise::units },
     one("reverse_rows", rows::rows),
     KernelRule { name: "reverse_packed_rows", variant: "", variants: &rows::UNITS, sketch: rows::packed_rows },
+    KernelRule { name: "reverse_row_tiles", variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, sketch: rows::row_tiles::<4> },
     KernelRule { name: "reverse_row_tiles", variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, sketch: rows::row_tiles::<2> },
     KernelRule { name: "reverse_row_tiles", variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, sketch: rows::row_tiles::<1> },
 ];

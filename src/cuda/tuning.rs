@@ -62,7 +62,7 @@ pub mod rows {
     /// Shorter rows consist of their two ends.
     pub const MIN_ROW_BYTES: u64 = 32;
     /// Bytes of a tile; in place there are two.
-    pub const TILE_BYTES: [u32; 3] = [4 << 10, 8 << 10, 12 << 10];
+    pub const TILE_BYTES: [u32; 2] = [4 << 10, 8 << 10];
     /// Rows that are not adjacent get a thread block each, or several. Shorter ones leave most of its threads idle.
     pub const MIN_LONE_ROW_BYTES: u64 = 256;
     /// Vectors of shared memory before and behind a run, which unaligned reads reach (same in the kernel).

@@ -47,10 +47,11 @@ use super::estimate::FamilyCosts;
 
 
 def load(path):
-    """The times of a file, with the terms of each launch."""
+    """The times of a file, with the terms of each launch, also of launches that were not timed."""
     times = pd.read_csv(path, keep_default_na=False)
-    if not (times["us"] > 0).all():
-        raise ValueError("a time is not above 0")
+    times["us"] = pd.to_numeric(times.us, errors="coerce")
+    if times.empty or not np.isfinite(times.us).all() or not (times.us > 0).all():
+        raise ValueError("there are no times, or one is not a number above 0")
     times["sizes_and_strides"] = times[LAYOUT].astype(str).agg(",".join, axis=1)
     times["layout"] = pd.factorize(times.sizes_and_strides)[0]
     with tempfile.TemporaryDirectory() as folder:
@@ -60,11 +61,12 @@ def load(path):
         command = ["cargo", "test", "--quiet", "-p", "dml-cuda", "--lib", "terms_of_recorded_layouts"]
         subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
         found = pd.read_csv(terms, keep_default_na=False)
-    joined = times.merge(found, on=KERNEL, how="left")
+    joined = times.merge(found, on=KERNEL, how="outer")
     unknown = joined.terms.isna()
     print(f"{path.name}: {times.layout.nunique()} layouts, {len(times)} times, {unknown.sum()} of launches that are not selected any more")
-    joined = joined[~unknown].copy()
-    joined["layout"] = path.name + " " + joined.layout.astype(str)
+    joined = joined[~unknown & joined.groupby(["layout", "mode"]).us.transform("any")].copy()
+    joined["sizes_and_strides"] = joined.groupby("layout").sizes_and_strides.transform("first")
+    joined["layout"] = f"{path} " + joined.layout.astype(str)
     return joined
 
 
@@ -144,13 +146,16 @@ def report(name, ratio):
 
 def main():
     if {"-h", "--help"} & set(sys.argv):
-        sys.exit(__doc__)
+        return print(__doc__)
     files = [pathlib.Path(argument) for argument in sys.argv[1:]]
     files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
     data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
     terms = np.array([text.split() for text in data.terms], float)
+    timed = data.us.notna().to_numpy()
     data["choice"] = data.layout + " " + data["mode"]
     data["kernel_number"], kernels = pd.factorize(data["mode"] + " " + data.costs)
+    if missing := sorted(set(kernels) - set(kernels[data.kernel_number[timed]])):
+        sys.exit(f"the files have no times of {', '.join(missing)}")
     data["importance"] = np.where(data.layout.str.contains("-bench"), 10.0, 1.0)
     # Errors matter where a kernel may be chosen.
     data["weight"] = data.importance * data.groupby("choice").us.transform("min") / data.us
@@ -158,7 +163,7 @@ def main():
     layouts = data.sizes_and_strides.unique()
     for part in np.array_split(np.random.default_rng(0).permutation(len(layouts)), 3):
         test = data.sizes_and_strides.isin(layouts[part]).to_numpy()
-        costs = fit(data[~test], terms[~test], len(kernels))
+        costs = fit(data[timed & ~test], terms[timed & ~test], len(kernels))
         estimates, _ = estimate(np.nan_to_num(costs, posinf=0)[data.kernel_number[test]], terms[test])
         held_out[test] = np.where(np.isfinite(costs[data.kernel_number[test], 0]), estimates, np.inf)
     data["held_out"] = held_out
@@ -166,13 +171,15 @@ def main():
     for mode, of_mode in data.groupby("mode"):
         best = of_mode.groupby("layout").us.min()
         report(f"{mode}, chosen when measured", (of_mode[of_mode.chosen == "yes"].groupby("layout").us.first() / best).dropna())
-        order = of_mode.sort_values("held_out")
-        report(f"{mode}, least estimate", order.groupby("layout").us.first() / best)
-        report(f"{mode}, best of 4 least", order.groupby("layout").head(4).groupby("layout").us.min() / best)
+        least = of_mode.sort_values("held_out").groupby("layout")
+        chosen = (least.head(1).set_index("layout").us / best).dropna()
+        report(f"{mode}, least estimate", chosen)
+        print(f"{'':34} {best.size - chosen.size:6} more, whose kernel was not timed")
+        report(f"{mode}, best of 4 least", (least.head(4).groupby("layout").us.min() / best).dropna())
     print(f"\n{'kernel, bytes of the unit':36} {'times':>6} {'error, root of the mean square of logarithms'}")
     families = {}
-    for kernel, costs in zip(kernels, np.exp(fit(data, terms, len(kernels)))):
-        of_kernel = data.kernel_number == kernels.get_loc(kernel)
+    for kernel, costs in zip(kernels, np.exp(fit(data[timed], terms[timed], len(kernels)))):
+        of_kernel = timed & (data.kernel_number == kernels.get_loc(kernel))
         of_kernel &= np.isfinite(held_out)
         errors, weight = np.log(held_out[of_kernel] / data.us[of_kernel]), data.weight[of_kernel] ** 2
         print(f"{kernel:36} {of_kernel.sum():6} {np.sqrt((weight * errors**2).sum() / weight.sum()):8.3f}")

@@ -53,9 +53,16 @@ impl GpuTarget {
 
     /// A GPU with the speed of as many multiprocessors of an H100.
     pub(crate) const fn with_typical_speed(shared_memory: u32, multiprocessors: u32, clusters: bool) -> Self {
+        /// Text has no larger numbers.
+        const fn limited(number: u64) -> u32 {
+            if number < 1 << 20 {
+                number as u32
+            } else {
+                1 << 20
+            }
+        }
         let share = multiprocessors as u64;
-        let (bandwidth, l2_cache) = ((share * 3352).div_ceil(132) as u32, share * (50 << 10) / 132 * 1024);
-        let l2_cache = if l2_cache < 1 << 32 { l2_cache as u32 } else { u32::MAX };
+        let (bandwidth, l2_cache) = (limited((share * 3352).div_ceil(132)), limited(share * (50 << 10) / 132) << 10);
         Self { shared_memory, multiprocessors, clusters, bandwidth, clock: 1980, l2_cache, threads: 2048 }
     }
 }
@@ -138,6 +145,8 @@ mod tests {
         let slow = GpuTarget { bandwidth: 300, threads: 1536, ..odd };
         assert_eq!("sm=33,shared=100,threads=1536,clusters,bandwidth=300".parse(), Ok(slow));
         assert_eq!("H100".parse(), "h100".parse::<GpuTarget>());
+        let large = GpuTarget::with_typical_speed(100 << 10, 65536, true);
+        assert_eq!(large.to_string().parse(), Ok(large));
     }
 
     #[test]

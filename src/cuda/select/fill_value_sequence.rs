@@ -119,8 +119,12 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
 
 /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
 fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
-    let text = "the innermost dimension in memory is shorter than {} bytes and not made of whole aligned sectors";
-    reject_if(run::<ALIGNED>(plan)? != 1, (text, LONG_ROW_BYTES))?;
+    let run = run::<ALIGNED>(plan)?;
+    reject_if(run == 0, ("the innermost dimension in memory is shorter than {} bytes", MIN_ROW_BYTES))?;
+    reject_if(
+        run > 1,
+        ("the innermost dimension in memory is shorter than {} bytes, and the next continues it", LONG_ROW_BYTES),
+    )?;
     Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.of_unit(Mode::Copying, plan.width), 1))
 }
 

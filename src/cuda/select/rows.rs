@@ -118,9 +118,15 @@ fn joins_rows(unit: u32, row_bytes: u64) -> bool {
 /// Bytes of a unit of adjacent blocks.
 pub(super) const UNITS: [u32; 3] = [4, 2, 1];
 
+/// Rejects elements that are wider than every unit.
+fn has_units(layout: &Layout<'_>) -> Result<(), RejectReason> {
+    reject_if(layout.width > UNITS[0], ("its units have at most {} bytes", UNITS[0]))
+}
+
 /// Adjacent blocks, staged whole. Rows are reversed in units of `unit` bytes.
 pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
+    has_units(layout)?;
     let staged = Staged::new(layout)?;
     reject_if(unit < layout.width || !layout.divides(block.size, unit), NOT_DIVIDED)?;
     let once = layout.work();
@@ -182,6 +188,7 @@ impl Cut {
 /// Tiles of whole rows if rows are adjacent, otherwise of parts of a row, in units of `UNIT` bytes.
 pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
+    has_units(layout)?;
     let (axis, row) = (&layout.axis, layout.bytes(block.size));
     reject_if(row > u64::from(u32::MAX), "a row has 4 GiB or more")?;
     let divides = |elements: u32| layout.divides(elements, UNIT);

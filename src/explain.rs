@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::cuda::select::Considered;
+use crate::cuda::select::{Candidate, Considered};
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::device::operator::{CompiledOperator, Measured};
 use crate::operator_plan::OperatorPlan;
@@ -49,8 +49,8 @@ pub struct ExplainedMode {
     /// The candidate launches. A dispatch takes the first one whose alignment its pointers satisfy; bound buffers
     /// always satisfy the first one's. Empty if no bytes must move, and on the CPU.
     pub launches: Vec<ExplainedLaunch>,
-    /// All kernels that can run this layout, each with its best variant and those that were measured, least estimate
-    /// first. Fills have none: the first kernel that can run their layout is the fastest.
+    /// All kernels that can run this layout, each with its best variant and those that were chosen or measured, least
+    /// estimate first. Fills have none: the first kernel that can run their layout is the fastest.
     pub kernels: Vec<ExplainedKernel>,
     /// Kernels that cannot run this layout, with the reasons.
     pub rejected: Vec<(String, String)>,
@@ -126,7 +126,8 @@ pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explan
 impl ExplainedMode {
     fn add_candidates(&mut self, plan: &OperatorPlan, target: &GpuTarget) {
         let mode = Mode::new(self.in_place);
-        self.launches = plan.select(target, mode, 0).iter().map(explain_launch).collect();
+        let launches = plan.select(target, mode, 0);
+        self.launches = launches.iter().map(explain_launch).collect();
         for Considered { kernel, variant, result } in plan.consider(target, mode) {
             match result {
                 Ok(time) => {
@@ -136,6 +137,14 @@ impl ExplainedMode {
                 Err(reason) => self.rejected.push((kernel, reason.to_string())),
             }
         }
+        for Candidate { variant, launch, estimate } in plan.candidates(target, mode) {
+            let is_known = self.kernels.iter().any(|of| of.kernel == launch.entry.name && of.variant == variant);
+            if !is_known && estimate.is_some() && launches.contains(&launch) {
+                let kernel = launch.entry.name.to_owned();
+                self.kernels.push(ExplainedKernel { kernel, variant, estimate, measured: None });
+            }
+        }
+        self.kernels.sort_by_key(|of| of.estimate);
     }
 
     /// Adds a measured time. A variant's first one stays.

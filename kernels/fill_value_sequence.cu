@@ -417,7 +417,7 @@ __device__ __forceinline__ void fill_elements(const FillStrided& p) {
     FILL_ENTRY(Params, name##_2, body, u16, Float16)               \
     FILL_ENTRY(Params, name##_4, body, u32, Float32)
 
-// For every arithmetic.
+// For integers of all widths and floats: all threads take the same branch.
 #define FILL_ENTRY_OF_ALL(name)                                                  \
     __device__ __forceinline__ void name##_of(const FillStrided& p) {            \
         switch (p.arithmetic) {                                                  \

@@ -80,7 +80,7 @@ pub mod lanes {
     /// Tiles of a long lane in place per thread block (`TILES_PER_BLOCK` of the kernel).
     pub const TILES_PER_BLOCK: u64 = 8;
     /// Vectors per thread for lanes staged whole.
-    pub const LANE_VECTORS: [u32; 4] = [1, 2, 4, 8];
+    pub const LANE_VECTORS: [u32; 3] = [1, 2, 4];
 }
 
 pub mod columns {

@@ -43,8 +43,9 @@ fn check<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<(), RejectReason> {
 /// the lane, and two after it, which unaligned reads may reach.
 fn staged<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -> (u32, u32, u32) {
     let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
-    // Not in place: there, a thread has more vectors anyway.
-    let vectors_of_group = if layout.in_place() { vectors } else { less_rounding(vectors) };
+    // In place, threads with few vectors are as many as the lane needs (TUNING.md: LANE_VECTORS).
+    let rounds_less = !layout.in_place() || per_thread == LANE_VECTORS[2];
+    let vectors_of_group = if rounds_less { less_rounding(vectors) } else { vectors };
     let group = vectors_of_group.div_ceil(per_thread).max(1).next_power_of_two().min(THREADS);
     (vectors, vectors + 3, group)
 }

@@ -118,7 +118,12 @@ pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explan
     let mut modes = vec![mode(name, false, bytes)];
     modes.extend(in_place.map(|bytes| mode("in place", true, bytes)));
     if let Some(target) = target {
-        modes.iter_mut().for_each(|mode| mode.add_candidates(plan, target));
+        // The fields are public. No GPU has none of these.
+        let &GpuTarget { multiprocessors, bandwidth, clock, threads, .. } = target;
+        let [multiprocessors, bandwidth, clock, threads] =
+            [multiprocessors, bandwidth, clock, threads].map(|n| n.max(1));
+        let target = GpuTarget { multiprocessors, bandwidth, clock, threads, ..*target };
+        modes.iter_mut().for_each(|mode| mode.add_candidates(plan, &target));
     }
     Explanation { dimensions, modes }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use dml_cuda::TensorDataType::{Float16, UInt32, UInt8};
-use dml_cuda::{BufferTensorDesc, Device, ReverseSubsequencesDesc};
+use dml_cuda::{BufferTensorDesc, Device, GpuTarget, ReverseSubsequencesDesc};
 use dml_cuda_testing::{assert_same, cases, devices, run};
 
 #[test]
@@ -41,6 +41,12 @@ fn an_explanation_has_the_estimates_of_all_launches() {
                 variants += usize::from(stores.len() > 1);
             }
         }
+        // No GPU has none of them, but the fields are public.
+        let mut target: GpuTarget = "h100".parse().expect("a target");
+        for figure in [&mut target.multiprocessors, &mut target.bandwidth, &mut target.clock, &mut target.threads] {
+            *figure = 0;
+        }
+        assert!(!operator.explain(&target).modes[0].launches.is_empty());
     }
     assert!(variants > 0);
 }

@@ -28,7 +28,7 @@ const _: () = assert!(size_of::<Segments>() == 368 && std::mem::offset_of!(Segme
 /// Segments per thread block: at most `most`, at least one, and few enough that every multiprocessor gets thread
 /// blocks.
 pub(super) fn per_block(layout: &Layout<'_>, segments: u64, most: u64) -> u64 {
-    let share = segments.div_ceil(u64::from(layout.target.multiprocessors.max(1)) * BLOCKS_PER_MULTIPROCESSOR);
+    let share = segments.div_ceil(u64::from(layout.target.multiprocessors) * BLOCKS_PER_MULTIPROCESSOR);
     most.min(share).max(1)
 }
 

@@ -154,8 +154,6 @@ def main():
     timed = data.us.notna().to_numpy()
     data["choice"] = data.layout + " " + data["mode"]
     data["kernel_number"], kernels = pd.factorize(data["mode"] + " " + data.costs)
-    if missing := sorted(set(kernels) - set(kernels[data.kernel_number[timed]])):
-        sys.exit(f"the files have no times of {', '.join(missing)}")
     data["importance"] = np.where(data.layout.str.contains("-bench"), 10.0, 1.0)
     # Errors matter where a kernel may be chosen.
     data["weight"] = data.importance * data.groupby("choice").us.transform("min") / data.us
@@ -180,24 +178,27 @@ def main():
     families = {}
     for kernel, costs in zip(kernels, np.exp(fit(data[timed], terms[timed], len(kernels)))):
         of_kernel = timed & (data.kernel_number == kernels.get_loc(kernel))
+        if not of_kernel.any():
+            continue
         of_kernel &= np.isfinite(held_out)
         errors, weight = np.log(held_out[of_kernel] / data.us[of_kernel]), data.weight[of_kernel] ** 2
         print(f"{kernel:36} {of_kernel.sum():6} {np.sqrt((weight * errors**2).sum() / weight.sum()):8.3f}")
         mode, family, unit = re.fullmatch(r"(copying|in place) (\w+) (\d+)", kernel).groups()
         families.setdefault(family, {}).setdefault(mode, {})[int(unit)] = costs
-    write(families, ", ".join(path.name.split(".")[0] for path in files))
+    write(families, kernels, ", ".join(path.name.split(".")[0] for path in files))
 
 
-def write(families, files):
-    """A line for each kernel. Costs without times would be lost."""
+def write(families, kernels, files):
+    """A line for each kernel. Costs of one without times would be lost, or be those of another width."""
     path = ROOT / "src/cuda/costs.rs"
-    known = set()
+    needed = set(kernels)
     for family, text in re.findall(r'name: "(\w+)", modes: (.*?)};', path.read_text(), re.S):
-        known |= {(family, mode) for mode, costs in zip(("copying", "in place"), text.split("&[")[1:]) if "[" in costs}
-    missing = known - {(family, mode) for family, modes in families.items() for mode in modes}
+        for mode, costs in zip(("copying", "in place"), text.split("&[")[1:]):
+            needed |= {f"{mode} {family} {2**row}" for row in range(costs.count("["))}
+    missing = needed - {f"{mode} {family} {unit}" for family, modes in families.items() for mode in modes for unit in modes[mode]}
     if missing:
-        names = ", ".join(sorted(f"{family} {mode}" for family, mode in missing))
-        sys.exit(f"\n{path.relative_to(ROOT)} is not written, because the files have no times of {names}")
+        names = ", ".join(sorted(missing))
+        sys.exit(f"\n{path.relative_to(ROOT)} is not written, because the files have no times of {names}. Delete the costs of kernels that are gone")
     text = HEAD.format(files=textwrap.fill(files, 120, initial_indent="//! ", subsequent_indent="//! "))
     for family, modes in sorted(families.items()):
         text += f'pub(crate) static {family.upper()}: FamilyCosts = FamilyCosts {{ name: "{family}", modes: ['

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::cuda::select::{Candidate, Considered};
+use crate::cuda::select::Considered;
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::device::operator::{CompiledOperator, Measured};
 use crate::operator_plan::OperatorPlan;
@@ -121,7 +121,7 @@ pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explan
         // The fields are public. No GPU has none of these.
         let &GpuTarget { multiprocessors, bandwidth, clock, threads, .. } = target;
         let [multiprocessors, bandwidth, clock, threads] =
-            [multiprocessors, bandwidth, clock, threads].map(|n| n.max(1));
+            [multiprocessors, bandwidth, clock, threads].map(|figure| figure.max(1));
         let target = GpuTarget { multiprocessors, bandwidth, clock, threads, ..*target };
         modes.iter_mut().for_each(|mode| mode.add_candidates(plan, &target));
     }
@@ -131,8 +131,7 @@ pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explan
 impl ExplainedMode {
     fn add_candidates(&mut self, plan: &OperatorPlan, target: &GpuTarget) {
         let mode = Mode::new(self.in_place);
-        let launches = plan.select(target, mode, 0);
-        self.launches = launches.iter().map(explain_launch).collect();
+        self.launches = plan.select(target, mode, 0).iter().map(explain_launch).collect();
         for Considered { kernel, variant, result } in plan.consider(target, mode) {
             match result {
                 Ok(time) => {
@@ -142,14 +141,6 @@ impl ExplainedMode {
                 Err(reason) => self.rejected.push((kernel, reason.to_string())),
             }
         }
-        for Candidate { variant, launch, estimate } in plan.candidates(target, mode) {
-            let is_known = self.kernels.iter().any(|of| of.kernel == launch.entry.name && of.variant == variant);
-            if !is_known && estimate.is_some() && launches.contains(&launch) {
-                let kernel = launch.entry.name.to_owned();
-                self.kernels.push(ExplainedKernel { kernel, variant, estimate, measured: None });
-            }
-        }
-        self.kernels.sort_by_key(|of| of.estimate);
     }
 
     /// Adds a measured time. A variant's first one stays.
@@ -220,5 +211,23 @@ impl fmt::Display for Explanation {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BufferTensorDesc, Device, ReverseSubsequencesDesc, TensorDataType};
+
+    #[test]
+    fn a_target_of_zeros_is_explained() {
+        let tensor = BufferTensorDesc::packed(TensorDataType::Float16, &[2, 1024, 256]);
+        let sequence_lengths_tensor = BufferTensorDesc::packed(TensorDataType::UInt32, &[1, 1024, 256]);
+        let (input_tensor, output_tensor) = (tensor.clone(), tensor);
+        let desc = ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis: 0 };
+        let operator = Device::cpu().create_operator(desc).expect("a valid operator");
+        let h100: GpuTarget = "h100".parse().expect("a target");
+        let zeros = GpuTarget { multiprocessors: 0, bandwidth: 0, clock: 0, l2_cache: 0, threads: 0, ..h100 };
+        assert!(!operator.explain(&zeros).modes[0].launches.is_empty());
     }
 }

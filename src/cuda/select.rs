@@ -63,7 +63,7 @@ fn reject_if(holds: bool, reason: impl Into<RejectReason>) -> Result<(), RejectR
     Ok(())
 }
 
-/// A kernel that was considered for a layout: the least estimate of its variants, or why it cannot run.
+/// A kernel that was considered for a layout: the estimate of a variant, or why it cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Considered {
     pub kernel: String,

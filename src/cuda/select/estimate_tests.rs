@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::io::Read;
 
-use super::reverse_subsequences as reverse;
+use super::{reverse_subsequences as reverse, Considered};
 use crate::cuda::estimate;
 use crate::cuda::{GpuTarget, Mode};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
@@ -111,6 +111,7 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 let what = format!("{layout} on {name} {mode:?}, pointers at multiples of {pointers}");
                 let launches = reverse::select(&plan, target, mode, pointers);
                 let candidates = reverse::candidates(&plan, target, mode);
+                let considered = reverse::consider(&plan, target, mode);
                 let runs = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
                 assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
                 assert!(candidates.is_sorted_by_key(|found| found.estimate), "{what}");
@@ -126,6 +127,9 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                     // The least of those that accept more pointers than the launches before.
                     let first = candidates.iter().find(|found| found.launch.alignment < least).expect("itself");
                     assert_eq!(*launch, first.launch, "{what}");
+                    let (kernel, variant) = (launch.entry.name, &first.variant);
+                    let is_shown = |of: &Considered| of.kernel == kernel && of.variant == *variant;
+                    assert!(pointers != 0 || considered.iter().any(is_shown), "{what}: {kernel}, {variant}");
                     least = launch.alignment;
                     assert!(launch.shared <= target.shared_memory && launch.threads <= 1024, "{what}: {launch:?}");
                     assert!((1..1 << 31).contains(&launch.blocks), "{what}: {launch:?}");

@@ -144,9 +144,11 @@ pub(super) fn estimate(
 pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
     let layouts = layouts(plan, target, mode);
     let found = estimate(&layouts, |_, _| ());
-    down_to(pointer_alignment.max(plan.width), found.iter().map(|kernel| (kernel.sketch.alignment, kernel)))
-        .map(|kernel| kernel.launch(&layouts))
-        .collect()
+    chosen(&found, pointer_alignment.max(plan.width)).map(|kernel| kernel.launch(&layouts)).collect()
+}
+
+fn chosen(found: &[Estimated], pointer_alignment: u32) -> impl Iterator<Item = &Estimated> {
+    down_to(pointer_alignment, found.iter().map(|kernel| (kernel.sketch.alignment, kernel)))
 }
 
 /// Every launch that can run the plan, least estimate first.
@@ -160,7 +162,8 @@ pub(crate) fn candidates(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Can
     estimate(&layouts, |_, _| ()).iter().map(launch).collect()
 }
 
-/// Every kernel, least estimate first, then those that cannot run the layout.
+/// Every kernel with its best variant, and the other variants that are chosen for fewer pointers, least estimate first;
+/// then the kernels that cannot run the layout.
 pub(crate) fn consider(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Considered> {
     let layouts = layouts(plan, target, mode);
     let mut rejected: Vec<(&str, RejectReason)> = Vec::new();
@@ -171,10 +174,10 @@ pub(crate) fn consider(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Consi
     });
     let mut considered: Vec<Considered> = Vec::new();
     for kernel in &estimated {
-        let name = kernel.sketch.family.of_unit(mode, kernel.sketch.unit).name;
-        if considered.iter().all(|other| other.kernel != name) {
-            let result = Ok(kernel.duration());
-            considered.push(Considered { kernel: name.to_owned(), variant: kernel.variant(), result });
+        let (name, variant) = (kernel.sketch.family.of_unit(mode, kernel.sketch.unit).name, kernel.variant());
+        let is_chosen = chosen(&estimated, plan.width).any(|other| std::ptr::eq(other, kernel));
+        if considered.iter().all(|other| other.kernel != name || is_chosen && other.variant != variant) {
+            considered.push(Considered { kernel: name.to_owned(), variant, result: Ok(kernel.duration()) });
         }
     }
     rejected.retain(|(name, _)| estimated.iter().all(|kernel| kernel.rule.name != *name));

@@ -250,7 +250,7 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
 }
 
 ENTRY((THREADS), Rows, reverse_rows, copy_rows)
-ENTRIES_TO_4((THREADS), Segments, reverse_packed_rows, copy_segments, false)
+ENTRIES_TO_2((THREADS), Segments, reverse_packed_rows, copy_segments, false)
 ENTRIES_TO_4((THREADS, 6), Segments, reverse_packed_rows_in_place, swap_packed_rows)
 ENTRIES_TO_4((THREADS, 8), RowTiles, reverse_row_tiles, copy_row_tiles)
 ENTRIES_TO_4((THREADS, 6), RowTiles, reverse_row_tiles_in_place, swap_row_tiles)

@@ -5,15 +5,16 @@
 //
 //   input: rows are along `along_in`  ->  tile in shared memory  ->  output: rows are along `along_out`
 //
-// A thread block takes a tile of the two dimensions. It reads rows of the input and writes rows of the output. Either
-// dimension may be the axis, or neither. Where elements are reversed:
+// A thread block takes tiles of the two dimensions. Either may be the axis, or neither. Elements move directly, or through shared
+// memory: the thread block then reads whole rows of the input and writes whole rows of the output. Where those are reversed:
 //
 //   axis         lengths vary along     how
-//   along_out    along_in               while they are written: SCATTER. Read reversed, they would break up the input's rows
+//   along_out    along_in               of 1 and 2 bytes, while they are written: SCATTER. Read reversed, they would break up the
+//                                       input's rows
 //   along_out    none of the two        another row is read
 //   along_in     along_out              while they are read
 //   along_in     none of the two        while they are read; of 1 and 2 bytes, another row is written
-//   neither      along_in alone         while they are written, another row
+//   neither      along_in alone         of 1 and 2 bytes, while they are written, another row
 //   neither      others                 while they are read
 #include "staging.cuh"
 
@@ -44,53 +45,101 @@ __device__ __forceinline__ Place this_tile(const Transposed& p) {
     return place;
 }
 
-// ---- Elements of 4 and 8 bytes -------------------------------------------------------------------------------
+// ---- Directly ------------------------------------------------------------------------------------------------
+// A thread moves an element of each of a few tiles, directly. A tile has dimensions that are innermost in the output, then
+// dimensions that are innermost in the input, each whole or cut. A warp reads and writes parts of sectors. The L1 cache has what
+// other warps of the tile read of the same sectors, and the L2 cache puts together what is written.
+
+static constexpr u32 TILE_DIMS = 5;        // the most of a tile (same in tuning.rs, transposed)
+static constexpr u32 TILES_PER_BLOCK = 4;  // (same in tuning.rs, transposed)
+
+struct Direct {
+    Reverse r;                   // dims: those of a tile, innermost first, with their thread blocks as sizes; then all others
+    FastDiv threads[TILE_DIMS];  // along the dimensions of a tile
+    u32 steps[TILE_DIMS];        // elements from one thread block to the next
+    u32 sizes[TILE_DIMS];        // elements of the dimension
+    ReverseDim next;             // from one tile of a thread block to the next: elements as the size, and strides
+    u32 repeated;                // along which dimension of the tile that is
+    u32 tiles;                   // of a thread block: TILES_PER_BLOCK, or 1
+    u32 tile_rank;               // dimensions of a tile
+    u32 scatters;                // 1 if elements are read where they are, and written where the length says
+};
+static_assert(sizeof(Direct) == 488, "the host's Direct");
+
+template <class Element, u32 TILES>
+__device__ __forceinline__ void copy_tiles(const Direct& p) {
+    Position first = {0, 0, 0, 0};
+    u32 thread = threadIdx.x, block = blockIdx.x, left = 0;
+#pragma unroll
+    for (u32 d = 0; d < TILE_DIMS; ++d) {
+        if (d >= p.tile_rank) break;
+        const u32 threads = divide(thread, p.threads[d]), blocks = divide(block, p.r.dims[d].size);
+        const u32 coordinate = (block - blocks * p.r.dims[d].size.divisor) * p.steps[d] + thread - threads * p.threads[d].divisor;
+        if (coordinate >= p.sizes[d]) return;
+        if (d == p.repeated) left = p.sizes[d] - coordinate;
+        step_to(first, coordinate, p.r.dims[d]);
+        thread = threads, block = blocks;
+    }
+    if (thread != 0) return;
+#pragma unroll
+    for (u32 d = 2; d < MAX_DIMS; ++d) {
+        if (d < p.tile_rank) continue;
+        if (d >= p.r.rank) break;
+        const u32 outer = d + 1 < p.r.rank ? divide(block, p.r.dims[d].size) : 0;
+        step_to(first, block - outer * p.r.dims[d].size.divisor, p.r.dims[d]);
+        block = outer;
+    }
+    // Past the last tile, it loads the first one again.
+    Position position[TILES];
+    Length length[TILES];
+    bool is_inside[TILES];
+#pragma unroll
+    for (u32 k = 0; k < TILES; ++k) {
+        position[k] = first;
+        is_inside[k] = k * p.next.size.divisor < left;
+        if (is_inside[k]) step_to(position[k], k, p.next);
+        length[k] = load_length(position[k].length, p.r);
+    }
+    Element element[TILES];
+    const auto load = [&](u32 k, u32 t) {
+        element[k] = *at(static_cast<const Element*>(p.r.in), position[k].in + t * p.r.axis_in_stride);
+    };
+    const auto store = [&](u32 k, u32 t) {
+        if (is_inside[k]) *at(static_cast<Element*>(p.r.out), position[k].out + t * p.r.axis_out_stride) = element[k];
+    };
+    const auto other = [&](u32 k) { return source(position[k].t, clamp_length(length[k], p.r)); };
+    if (p.scatters) {
+#pragma unroll
+        for (u32 k = 0; k < TILES; ++k) load(k, position[k].t);
+#pragma unroll
+        for (u32 k = 0; k < TILES; ++k) store(k, other(k));
+    } else {
+#pragma unroll
+        for (u32 k = 0; k < TILES; ++k) load(k, other(k));
+#pragma unroll
+        for (u32 k = 0; k < TILES; ++k) store(k, position[k].t);
+    }
+}
+
+template <class Element>
+__device__ __forceinline__ void copy_direct(const Direct& p) {
+    if (p.tiles == 1) {
+        copy_tiles<Element, 1>(p);
+    } else {
+        copy_tiles<Element, TILES_PER_BLOCK>(p);
+    }
+}
+
+// ---- Elements of 4 bytes, through shared memory ------------------------------------------------------------
 // A thread moves an element at a time. Its neighbours move those next to it, in the input and then in the output.
 
 static constexpr u32 TILE = 64;  // elements along each dimension (same in tuning.rs, transposed)
 static constexpr u32 ROWS_AT_ONCE = THREADS / TILE;
 static constexpr u32 LOADS_IN_FLIGHT = 4;
 
-// Writes elements of a column of the tile, each into its own row of the output: elements `first` to `count`,
-// ROWS_AT_ONCE apart.
-template <class Element>
-__device__ __forceinline__ void write_column(const Transposed& p, const Position& at_column, const Element* column,
-                                             u32 first, u32 count) {
-#pragma unroll 4
-    for (u32 row = first; row < count; row += ROWS_AT_ONCE) {
-        Position to = at_column;
-        step_to(to, row, p.along_in);
-        *at(static_cast<Element*>(p.r.out), to.out + to.t * p.r.axis_out_stride) = column[row];
-    }
-}
-
-// The same, with each element at the position that its row's length gives.
-template <class Element>
-__device__ __forceinline__ void scatter_column(const Transposed& p, const Position& at_column, const Element* column,
-                                               u32 first, u32 count) {
-#pragma unroll 1
-    for (u32 row = first; row < count; row += LOADS_IN_FLIGHT * ROWS_AT_ONCE) {
-        Length length[LOADS_IN_FLIGHT];
-#pragma unroll
-        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
-            const u32 n = min(row + k * ROWS_AT_ONCE, count - 1);
-            length[k] = load_length(at_column.length + n * p.along_in.length_stride, p.r);
-        }
-#pragma unroll
-        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
-            const u32 n = row + k * ROWS_AT_ONCE;
-            const u32 t = source(at_column.t, clamp_length(length[k], p.r));
-            if (n >= count) continue;
-            const u32 to = at_column.out + n * p.along_in.out_stride + t * p.r.axis_out_stride;
-            *at(static_cast<Element*>(p.r.out), to) = column[n];
-        }
-    }
-}
-
-template <class Element, bool SCATTER>
-__device__ __forceinline__ void copy_transposed(const Transposed& p) {
+__device__ __forceinline__ void copy_words(const Transposed& p) {
     constexpr u32 PITCH = TILE + 1;  // elements, so that a column spreads over all banks
-    Element* const tile = reinterpret_cast<Element*>(smem);
+    u32* const tile = reinterpret_cast<u32*>(smem);
     const Place place = this_tile(p);
     const u32 i = place.down * TILE, o = place.across * TILE;
     Position at_tile = place.position;
@@ -104,19 +153,19 @@ __device__ __forceinline__ void copy_transposed(const Transposed& p) {
         step_to(at_row, x, p.along_in);
 #pragma unroll 1
         for (u32 row = y; row < out_size; row += LOADS_IN_FLIGHT * ROWS_AT_ONCE) {
-            Element loaded[LOADS_IN_FLIGHT];
+            u32 loaded[LOADS_IN_FLIGHT];
             Position from[LOADS_IN_FLIGHT];
             Length length[LOADS_IN_FLIGHT];
 #pragma unroll
             for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
                 from[k] = at_row;
                 step_to(from[k], min(row + k * ROWS_AT_ONCE, out_size - 1), p.along_out);
-                if (!SCATTER) length[k] = load_length(from[k].length, p.r);
+                length[k] = load_length(from[k].length, p.r);
             }
 #pragma unroll
             for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
-                const u32 t = SCATTER ? from[k].t : source(from[k].t, clamp_length(length[k], p.r));
-                loaded[k] = *at(static_cast<const Element*>(p.r.in), from[k].in + t * p.r.axis_in_stride);
+                const u32 t = source(from[k].t, clamp_length(length[k], p.r));
+                loaded[k] = *at(static_cast<const u32*>(p.r.in), from[k].in + t * p.r.axis_in_stride);
             }
 #pragma unroll
             for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
@@ -128,15 +177,15 @@ __device__ __forceinline__ void copy_transposed(const Transposed& p) {
     __syncthreads();
     if (x >= out_size) return;
     step_to(at_tile, x, p.along_out);
-    const Element* const column = tile + x * PITCH;
-    if constexpr (SCATTER) {
-        scatter_column(p, at_tile, column, y, in_size);
-    } else {
-        write_column(p, at_tile, column, y, in_size);
+#pragma unroll 4
+    for (u32 row = y; row < in_size; row += ROWS_AT_ONCE) {
+        Position to = at_tile;
+        step_to(to, row, p.along_in);
+        *at(static_cast<u32*>(p.r.out), to.out + to.t * p.r.axis_out_stride) = tile[x * PITCH + row];
     }
 }
 
-// ---- Elements of 1 and 2 bytes -------------------------------------------------------------------------------
+// ---- Elements of 1 and 2 bytes, through shared memory ------------------------------------------------------
 // A thread reads vectors of rows: N elements each. Then it makes vectors of columns: it takes a word of each of N rows, and
 // transposes the words in registers.
 //
@@ -371,9 +420,7 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
 
 ENTRY((THREADS, 7), Transposed, reverse_transposed_1, copy_narrow<1, false>)
 ENTRY((THREADS, 7), Transposed, reverse_transposed_2, copy_narrow<2, false>)
-ENTRY((THREADS), Transposed, reverse_transposed_4, copy_transposed<u32, false>)
-ENTRY((THREADS), Transposed, reverse_transposed_8, copy_transposed<u64, false>)
+ENTRY((THREADS), Transposed, reverse_transposed_4, copy_words)
 ENTRY((THREADS, 7), Transposed, reverse_transposed_scatter_1, copy_narrow<1, true>)
 ENTRY((THREADS, 7), Transposed, reverse_transposed_scatter_2, copy_narrow<2, true>)
-ENTRY((THREADS), Transposed, reverse_transposed_scatter_4, copy_transposed<u32, true>)
-ENTRY((THREADS), Transposed, reverse_transposed_scatter_8, copy_transposed<u64, true>)
+ENTRIES_TO_8((THREADS), Direct, reverse_transposed_directly, copy_direct)

@@ -116,7 +116,7 @@ kernels! {
     }
     "reverse_rows", variable: POINTERS, specializable: true {
         ROWS: "reverse_rows" "";
-        PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4";
+        PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4";
         ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
     "reverse_lanes", variable: POINTERS, specializable: true {
@@ -135,8 +135,9 @@ kernels! {
         THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
     }
     "reverse_transposed", variable: POINTERS, specializable: true {
-        TRANSPOSED: "reverse_transposed" "_1" "_2" "_4" "_8";
-        TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2" "_4" "_8";
+        TRANSPOSED: "reverse_transposed" "_1" "_2" "_4";
+        TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2";
+        TRANSPOSED_DIRECTLY: "reverse_transposed_directly" "_1" "_2" "_4" "_8";
     }
 }
 

@@ -124,6 +124,11 @@ pub mod clusters {
 pub mod transposed {
     //! reverse_transposed.cu
 
+    /// Without shared memory: the most dimensions of a tile, and tiles of a thread block (same in the kernel).
+    pub const TILE_DIMS: usize = 5;
+    pub const TILES_PER_BLOCK: u32 = 4;
+    /// Elements of a tile along the output, of `THREADS`.
+    pub const ALONG_OUTPUT: [u32; 2] = [8, 16];
     /// Elements of a tile along each dimension, of 4 and 8 bytes (`TILE` of the kernel).
     pub const TILE: u32 = 64;
     /// Elements of 1 and 2 bytes of a tile along the output's contiguous dimension (`TILE_OUT` of the kernel).
@@ -167,6 +172,8 @@ mod tests {
         assert_shared("reverse_clusters.cu", "CLUSTER", clusters::CLUSTER);
         assert_shared("reverse_clusters.cu", "DEAL", clusters::DEAL);
         assert_shared("reverse_clusters.cu", "CLUSTER_THREADS", clusters::CLUSTER_THREADS);
+        assert_shared("reverse_transposed.cu", "TILE_DIMS", transposed::TILE_DIMS as u64);
+        assert_shared("reverse_transposed.cu", "TILES_PER_BLOCK", transposed::TILES_PER_BLOCK);
         assert_shared("reverse_transposed.cu", "TILE", transposed::TILE);
         assert_shared("reverse_transposed.cu", "TILE_OUT", transposed::TILE_OUT);
         assert_shared("reverse_transposed.cu", "TILE_IN_BYTES", transposed::TILE_IN_BYTES);

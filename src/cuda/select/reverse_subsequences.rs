@@ -9,6 +9,7 @@ use crate::cuda::estimate;
 use crate::cuda::launch::Launch;
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::columns::THREADS_OF_COLUMNS;
+use crate::cuda::tuning::transposed::ALONG_OUTPUT;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::Plan;
 
@@ -57,6 +58,7 @@ const ELEMENT_KERNELS: &[KernelRule] = &[
     KernelRule { name: "reverse_unaligned_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, sketch: strips::unaligned::<true> },
     one("reverse_transposed", transposed::transposed::<true>),
     one("reverse_transposed", transposed::transposed::<false>),
+    KernelRule { name: "reverse_transposed_directly", variant: "{} elements of a row", variants: &ALONG_OUTPUT, sketch: transposed::directly },
 ];
 
 /// A kernel that can run the layout, with the number of its variant.

@@ -13,6 +13,7 @@ use crate::cuda::kernels;
 use crate::cuda::launch::words;
 use crate::cuda::tuning::transposed::*;
 use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
+use crate::desc::MAX_DIMENSIONS;
 use crate::plan::reverse_plan::Dimension;
 
 /// `Transposed` of the kernel file.
@@ -75,15 +76,15 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     let ([down, across], outer) = tiles(layout, sides);
     let blocks = grid(outer * u64::from(down) * u64::from(across))?;
     let tile = tile(layout);
-    let (family, costs, shared) = match (is_narrow, VECTORS || !is_narrow && !scattered) {
+    reject_if(!is_narrow && scattered, "lengths vary along the input's rows, and only 1 and 2 bytes are scattered")?;
+    let (family, costs, shared) = match (is_narrow, VECTORS) {
         (true, true) => (&kernels::TRANSPOSED, &costs::TRANSPOSED, TILE_OUT * TILE_IN_BYTES),
         // A column and a vector between columns, and a vector before the first.
         (true, false) => {
             let shared = tile[0] * (TILE_OUT * layout.width + VEC16) + VEC16;
             (&kernels::TRANSPOSED_SCATTER, &costs::TRANSPOSED_SCATTER, shared)
         }
-        (false, true) => (&kernels::TRANSPOSED, &costs::TRANSPOSED, TILE * (TILE + 1) * layout.width),
-        (false, false) => (&kernels::TRANSPOSED_SCATTER, &costs::TRANSPOSED_SCATTER, TILE * (TILE + 1) * layout.width),
+        (false, _) => (&kernels::TRANSPOSED, &costs::TRANSPOSED, TILE * (TILE + 1) * layout.width),
     };
     let grid = Grid { blocks, threads: THREADS, shared };
     let elements = layout.elements() as f64;
@@ -135,4 +136,173 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     };
     let alignment = if VECTORS { VEC16 } else { layout.width };
     Ok(Sketch { family, costs, unit: layout.width, grid, alignment, access: alignment, work, parameters })
+}
+
+/// `Direct` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Direct {
+    r: Reverse,
+    threads: [FastDiv; TILE_DIMS],
+    steps: [u32; TILE_DIMS],
+    sizes: [u32; TILE_DIMS],
+    next: ReverseDim,
+    repeated: u32,
+    tiles: u32,
+    tile_rank: u32,
+    scatters: u32,
+}
+const _: () = assert!(size_of::<Direct>() == 488 && std::mem::offset_of!(Direct, r) == 0);
+
+/// A dimension of a tile: its place among the dimensions (the axis is the last), and the elements of a tile along it.
+#[derive(Clone, Copy)]
+struct Cut {
+    place: usize,
+    size: u32,
+    elements: u32,
+}
+
+/// A tile with a thread for each element, and how many of them a thread block has.
+struct Cuts {
+    dimensions: Vec<Cut>,
+    /// How many of them are innermost in the output, and the axis if it stands in front. All others are the input's.
+    of_output: usize,
+    /// Whether lengths vary along the output and along the input: elements that are neighbours in the input are then read
+    /// at different positions of the axis.
+    reads_apart: bool,
+    /// Tiles of a thread block, and along which dimension they follow each other.
+    tiles: u32,
+    repeated: usize,
+}
+
+impl Cuts {
+    /// A tile of `along_output` elements along the output's innermost dimensions, and what is left of `THREADS` along
+    /// the input's.
+    fn new(layout: &Layout<'_>, along_output: u32) -> Self {
+        let axis = layout.dimensions.len();
+        let mut dimensions: Vec<Cut> = Vec::with_capacity(TILE_DIMS);
+        let mut take = |mut left: u32, stride: fn(&Dimension) -> u32| {
+            for _ in 0..TILE_DIMS / 2 {
+                let free = places(layout, &dimensions);
+                let Some(place) = free.into_iter().min_by_key(|&n| stride(dimension(layout, n))) else { break };
+                let size = dimension(layout, place).size;
+                let elements = size.div_ceil(size.div_ceil(left));
+                dimensions.push(Cut { place, size, elements });
+                left /= elements;
+                if elements < size {
+                    break;
+                }
+            }
+            (dimensions.len(), dimensions.iter().map(|cut| cut.elements).product::<u32>())
+        };
+        let (mut of_output, taken) = take(along_output, |d| d.out_stride);
+        take(THREADS / taken, |d| d.in_stride);
+        let varies = |cut: &Cut| dimension(layout, cut.place).length_stride != 0;
+        let reads_apart = dimensions[..of_output].iter().any(varies) && dimensions[of_output..].iter().any(varies);
+        let mut repeated = of_output.saturating_sub(1);
+        if reads_apart && dimensions.iter().all(|cut| cut.place != axis) {
+            // What a tile reads of a sector is a part of what its neighbours along the axis read. The caches still have
+            // it, because these are of the same thread block, or of the next.
+            let size = layout.axis.size;
+            dimensions.insert(0, Cut { place: axis, size, elements: 1 });
+            of_output += 1;
+            let is_full = size.next_multiple_of(TILES_PER_BLOCK) - size <= size / 3;
+            repeated = if is_full { 0 } else { repeated + 1 };
+        }
+        let cuts = Self { dimensions, of_output, reads_apart, tiles: 1, repeated };
+        let is_little = cuts.blocks(layout) < u64::from(16 * layout.target.multiprocessors);
+        Self { tiles: if is_little { 1 } else { TILES_PER_BLOCK }, ..cuts }
+    }
+
+    /// Elements from one thread block to the next.
+    fn step(&self, n: usize) -> u32 {
+        self.dimensions[n].elements * if n == self.repeated { self.tiles } else { 1 }
+    }
+
+    fn blocks(&self, layout: &Layout<'_>) -> u64 {
+        let along = |n: usize| u64::from(self.dimensions[n].size.div_ceil(self.step(n)));
+        let whole: u64 = self.dimensions.iter().map(|cut| u64::from(cut.size)).product();
+        layout.elements() / whole * (0..self.dimensions.len()).map(along).product::<u64>()
+    }
+
+    /// The dimensions outside the tile, outermost in the output first.
+    fn others(&self, layout: &Layout<'_>) -> Vec<usize> {
+        let mut others = places(layout, &self.dimensions);
+        others.sort_by_key(|&n| std::cmp::Reverse(dimension(layout, n).out_stride));
+        others
+    }
+}
+
+/// The places of all dimensions that are not among `taken`.
+fn places(layout: &Layout<'_>, taken: &[Cut]) -> Vec<usize> {
+    let is_free = |n: &usize| dimension(layout, *n).size > 1 && taken.iter().all(|cut| cut.place != *n);
+    (0..=layout.dimensions.len()).filter(is_free).collect()
+}
+
+/// Tiles of which each thread moves an element, without shared memory; not in place. `along_output`: elements of a tile
+/// along the output.
+pub(super) fn directly(layout: &Layout<'_>, along_output: u32) -> Result<Sketch, RejectReason> {
+    reject_if(layout.in_place(), NOT_IN_PLACE)?;
+    let innermost = sides(layout);
+    reject_if(innermost.is_some_and(|sides| sides[0] == sides[1]), "both tensors are contiguous along one dimension")?;
+    let cuts = Cuts::new(layout, along_output);
+    reject_if(cuts.of_output == cuts.dimensions.len(), "a tile would have dimensions of one tensor only")?;
+    let blocks = grid(cuts.blocks(layout))?;
+    let (of_output, of_input) = cuts.dimensions.split_at(cuts.of_output);
+    let of = |cuts: &[Cut]| f64::from(cuts.iter().map(|cut| cut.elements).product::<u32>());
+    let (outside, inside) = (of(of_output), of(of_input));
+    let threads = ((outside * inside) as u32).next_multiple_of(32);
+    let grid = Grid { blocks, threads, shared: 0 };
+    let width = f64::from(layout.width);
+    let (rows, columns) = (outside.min(WARP), ceil(WARP / outside).max(1.0));
+    let sectors = |run: f64| layout.sectors_of_run(run * width).max(1.0);
+    let per_block = f64::from(cuts.tiles);
+    let tiles = f64::from(blocks) * per_block;
+    let steps = tiles * f64::from(threads) / WARP;
+    let (mut read, mut lines) = (tiles * outside * sectors(inside), rows);
+    if cuts.reads_apart {
+        let positions = f64::from(layout.axis.size);
+        read = (read * positions.min(inside)).min(steps * WARP);
+        lines = (rows * positions).min(WARP);
+    }
+    let written = steps * columns * sectors(rows);
+    let work = Work {
+        accesses: steps * (lines + columns * sectors(rows)),
+        misses: read + written,
+        steps,
+        rounds: per_block.sqrt(),
+        ..layout.work()
+    };
+    let parameters = |layout: &Layout<'_>, _: &Sketch, along_output: u32| {
+        let cuts = Cuts::new(layout, along_output);
+        let whole = |n: usize| layout.dimensions.get(n).map_or_else(|| layout.axis_dim(layout.axis.size), dim);
+        let mut direct = Direct::zeroed();
+        let mut dims = Vec::with_capacity(MAX_DIMENSIONS);
+        for (n, &Cut { place, size, elements }) in cuts.dimensions.iter().enumerate() {
+            direct.threads[n] = FastDiv::new(elements);
+            direct.steps[n] = cuts.step(n);
+            direct.sizes[n] = size;
+            dims.push(ReverseDim { size: FastDiv::new(size.div_ceil(cuts.step(n))), ..whole(place) });
+        }
+        let others = cuts.others(layout).into_iter().map(whole);
+        direct.r = layout.parameters(cuts.blocks(layout), others.chain(dims.into_iter().rev()));
+        let Cut { place, elements, .. } = cuts.dimensions[cuts.repeated];
+        let next = whole(place);
+        direct.next = ReverseDim {
+            size: FastDiv::new(elements),
+            in_stride: next.in_stride * elements,
+            out_stride: next.out_stride * elements,
+            length_stride: next.length_stride * elements,
+            axis: next.axis * elements,
+        };
+        direct.repeated = cuts.repeated as u32;
+        direct.tiles = cuts.tiles;
+        direct.tile_rank = cuts.dimensions.len() as u32;
+        let of_output = &cuts.dimensions[..cuts.of_output];
+        direct.scatters = of_output.iter().all(|cut| dimension(layout, cut.place).length_stride == 0).into();
+        words(direct)
+    };
+    let (family, costs) = (&kernels::TRANSPOSED_DIRECTLY, &costs::TRANSPOSED_DIRECTLY);
+    let unit = layout.width;
+    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
 }

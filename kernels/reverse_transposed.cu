@@ -15,7 +15,8 @@
 //   along_in     along_out              while they are read
 //   along_in     none of the two        while they are read; of 1 and 2 bytes, another row is written
 //   neither      along_in alone         of 1 and 2 bytes, while they are written, another row
-//   neither      others                 while they are read
+//   neither      both                   only directly: elements of a row of the tile are read from different rows
+//   neither      others                 another row is read
 #include "staging.cuh"
 
 struct Transposed {
@@ -24,25 +25,20 @@ struct Transposed {
     ReverseDim along_out;       // contiguous in the output
     FastDiv tiles;              // tiles for one position in the other dimensions
     FastDiv tiles_along_out;
-    FastDiv steps;              // the axis size if the axis is neither dimension of the tile, else 1
 };
-static_assert(sizeof(Transposed) == 432, "the host's Transposed");
+static_assert(sizeof(Transposed) == 416, "the host's Transposed");
 
-// The tile of this thread block. Tiles that differ only in their position on the axis are of neighbouring thread blocks: they read
-// the same sectors if lengths vary inside them, which the L2 cache then still has.
+// The tile of this thread block.
 struct Place {
     Position position;  // in the other dimensions
     u32 down, across;   // the number of the tile along `along_in` and `along_out`
 };
 
 __device__ __forceinline__ Place this_tile(const Transposed& p) {
-    const u32 rest = divide(blockIdx.x, p.steps);
-    const u32 outer = divide(rest, p.tiles);
-    const u32 n = rest - outer * p.tiles.divisor;
+    const u32 outer = divide(blockIdx.x, p.tiles);
+    const u32 n = blockIdx.x - outer * p.tiles.divisor;
     const u32 down = divide(n, p.tiles_along_out);
-    Place place = {locate(outer, p.r), down, n - down * p.tiles_along_out.divisor};
-    place.position.t += blockIdx.x - rest * p.steps.divisor;
-    return place;
+    return {locate(outer, p.r), down, n - down * p.tiles_along_out.divisor};
 }
 
 // ---- Directly ------------------------------------------------------------------------------------------------
@@ -236,7 +232,7 @@ struct NarrowTile {
     }
 
     // N elements of row m, from element x of the tile on. Those past the row's end are any of the tensor. False for vectors at an
-    // end of the tensor, with the length of their row, or with a length for each element: `load_slowly` loads those.
+    // end of the tensor or with the length of their row: `load_slowly` loads those.
     __device__ __forceinline__ bool load(u32 m, u32 x, uint4& v) const {
         Position row = origin;
         step_to(row, m, p.along_out);
@@ -249,7 +245,6 @@ struct NarrowTile {
             if (left) from = bytes_at(row.in) + static_cast<u64>(left - N) * W;
         } else if (!p.along_in.axis) {
             const bool natural = reverses_columns || moves_each();
-            if (!natural && p.along_in.length_stride) return false;
             const u32 t = natural ? row.t : source(row.t, lane_length(row.length, p.r));
             from = bytes_at(row.in + t * p.r.axis_in_stride + i + x);
         }

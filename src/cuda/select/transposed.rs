@@ -12,7 +12,7 @@ use crate::cuda::estimate::{ceil, Grid, Work};
 use crate::cuda::kernels;
 use crate::cuda::launch::words;
 use crate::cuda::tuning::transposed::*;
-use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
+use crate::cuda::tuning::{THREADS, VEC16};
 use crate::desc::MAX_DIMENSIONS;
 use crate::plan::reverse_plan::Dimension;
 
@@ -25,9 +25,8 @@ struct Transposed {
     along_out: ReverseDim,
     tiles: FastDiv,
     tiles_along_out: FastDiv,
-    steps: FastDiv,
 }
-const _: () = assert!(size_of::<Transposed>() == 432 && std::mem::offset_of!(Transposed, r) == 0);
+const _: () = assert!(size_of::<Transposed>() == 416 && std::mem::offset_of!(Transposed, r) == 0);
 
 /// Elements of a tile along the two dimensions.
 fn tile(layout: &Layout<'_>) -> [u32; 2] {
@@ -45,6 +44,10 @@ fn sides(layout: &Layout<'_>) -> Option<[usize; 2]> {
 
 fn dimension<'a>(layout: &'a Layout<'_>, n: usize) -> &'a Dimension {
     layout.dimensions.get(n).unwrap_or(&layout.axis)
+}
+
+fn dim_of(layout: &Layout<'_>, n: usize) -> ReverseDim {
+    layout.dimensions.get(n).map_or_else(|| layout.axis_dim(layout.axis.size), dim)
 }
 
 /// Tiles along the two dimensions, and positions in the others.
@@ -67,8 +70,11 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     // Where elements are reversed: the table in the kernel file.
     let reverses_columns = sides[1] == axis && lengths_vary;
     let moves_columns = !sides.contains(&axis) && lengths_vary && along_out.length_stride == 0;
+    let reads_apart = !sides.contains(&axis) && lengths_vary && along_out.length_stride != 0;
+    reject_if(reads_apart, "lengths vary along both of a tile's dimensions")?;
     let is_narrow = layout.width < 4;
     let scattered = reverses_columns || !is_narrow && moves_columns;
+    reject_if(!is_narrow && scattered, "it scatters only elements of 1 and 2 bytes")?;
     let mut rows =
         layout.dimensions.iter().chain([&layout.axis]).enumerate().filter(|&(n, d)| n != sides[1] && d.size > 1);
     let in_vectors = is_narrow && !scattered && rows.all(|(_, d)| layout.divides(d.out_stride, VEC16));
@@ -76,7 +82,6 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     let ([down, across], outer) = tiles(layout, sides);
     let blocks = grid(outer * u64::from(down) * u64::from(across))?;
     let tile = tile(layout);
-    reject_if(!is_narrow && scattered, "lengths vary along the input's rows, and only 1 and 2 bytes are scattered")?;
     let (family, costs, shared) = match (is_narrow, VECTORS) {
         (true, true) => (&kernels::TRANSPOSED, &costs::TRANSPOSED, TILE_OUT * TILE_IN_BYTES),
         // A column and a vector between columns, and a vector before the first.
@@ -92,18 +97,11 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     let [inside, outside] = [(along_in, down), (along_out, across)].map(|(d, n)| f64::from(d.size) / f64::from(n));
     let width = f64::from(layout.width);
     let sectors = |run: f64| elements / run * layout.sectors_of_run(run * width).max(1.0);
-    let (mut read, written) = (sectors(inside), sectors(outside));
-    // Each element of a row of the input has a length of its own, so that it is in another row. The other elements of
-    // its sector are then read by other thread blocks.
-    let varies = lengths_vary && !reverses_columns && !moves_columns;
-    if varies {
-        read *= f64::from(layout.axis.size.min(SECTOR / layout.width));
-    }
+    let (read, written) = (sectors(inside), sectors(outside));
     let details = match is_narrow {
         // Vectors that contain a length are put together from two.
         true if sides[0] == axis && along_out.length_stride != 0 => layout.lane_count() as f64 * 16.0 / width / WARP,
-        true if varies => elements / WARP,
-        false if scattered => elements / WARP,
+        _ if scattered => elements / WARP,
         _ => 0.0,
     };
     let warps = f64::from(blocks) * f64::from(THREADS) / WARP;
@@ -119,19 +117,15 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
         let sides = self::sides(layout).unwrap_or_default();
         let ([down, across], outer) = tiles(layout, sides);
-        let dim = |n: usize| match layout.dimensions.get(n) {
-            Some(d) => dim(d),
-            None => layout.axis_dim(layout.axis.size),
-        };
+        let dim = |n: usize| dim_of(layout, n);
         let (tiles, axis) = (down * across, layout.dimensions.len());
-        let others = (0..axis).filter(|n| !sides.contains(n)).map(dim);
+        let others = (0..=axis).filter(|n| !sides.contains(n) && dimension(layout, *n).size > 1).map(dim);
         words(Transposed {
             r: layout.parameters(outer * u64::from(tiles), others),
             along_in: dim(sides[0]),
             along_out: dim(sides[1]),
             tiles: FastDiv::new(tiles),
             tiles_along_out: FastDiv::new(across),
-            steps: FastDiv::new(if sides.contains(&axis) { 1 } else { layout.axis.size }),
         })
     };
     let alignment = if VECTORS { VEC16 } else { layout.width };
@@ -275,19 +269,18 @@ pub(super) fn directly(layout: &Layout<'_>, along_output: u32) -> Result<Sketch,
     };
     let parameters = |layout: &Layout<'_>, _: &Sketch, along_output: u32| {
         let cuts = Cuts::new(layout, along_output);
-        let whole = |n: usize| layout.dimensions.get(n).map_or_else(|| layout.axis_dim(layout.axis.size), dim);
         let mut direct = Direct::zeroed();
         let mut dims = Vec::with_capacity(MAX_DIMENSIONS);
         for (n, &Cut { place, size, elements }) in cuts.dimensions.iter().enumerate() {
             direct.threads[n] = FastDiv::new(elements);
             direct.steps[n] = cuts.step(n);
             direct.sizes[n] = size;
-            dims.push(ReverseDim { size: FastDiv::new(size.div_ceil(cuts.step(n))), ..whole(place) });
+            dims.push(ReverseDim { size: FastDiv::new(size.div_ceil(cuts.step(n))), ..dim_of(layout, place) });
         }
-        let others = cuts.others(layout).into_iter().map(whole);
+        let others = cuts.others(layout).into_iter().map(|n| dim_of(layout, n));
         direct.r = layout.parameters(cuts.blocks(layout), others.chain(dims.into_iter().rev()));
         let Cut { place, elements, .. } = cuts.dimensions[cuts.repeated];
-        let next = whole(place);
+        let next = dim_of(layout, place);
         direct.next = ReverseDim {
             size: FastDiv::new(elements),
             in_stride: next.in_stride * elements,

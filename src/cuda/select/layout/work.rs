@@ -188,8 +188,11 @@ impl Layout<'_> {
         let Some(at) = walk.iter().position(|d| d.strides[side as usize] == 1) else { return 0.5 };
         let between: f64 = walk[..at].iter().map(|d| f64::from(d.size)).product();
         let mut bytes = if between > 1.0 { between * f64::from(LINE) * COMPETING } else { 1.0 };
-        if at_random && walk[at].varies {
-            bytes = bytes.max(f64::from(self.axis.size) * self.bytes(walk[at].size) as f64);
+        if at_random {
+            // Lanes that share a sector are at positions that differ.
+            let rows = walk.iter().filter(|d| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into());
+            let row_bytes = rows.map(|d| self.bytes(d.strides[side as usize]) * u64::from(d.size)).max();
+            bytes = bytes.max(f64::from(self.axis.size) * row_bytes.unwrap_or(0) as f64);
         }
         part_of_cache(bytes, LEAST_CACHE)
     }

@@ -70,14 +70,15 @@ pub(super) fn work(layout: &Layout<'_>, unit: u32, grid: Grid, per_thread: u32, 
     let steps = warps * f64::from(per_thread);
     let accesses = |side: Side, at_random: bool| layout.accesses(side, unit, 1, at_random);
     let (accesses, missed, again) = if layout.in_place() {
-        // One unit of a pair is at its own position, the other at a position that depends on the length.
+        // One unit of a pair is at its own position, the other at a position that depends on the length. The L1 cache does
+        // not keep what is written.
         let [own, other] = [false, true].map(|at_random| accesses(Side::Input, at_random));
-        let missed = layout.missed_again(Side::Input, own, false) + layout.missed_again(Side::Input, other, true);
+        let read = layout.missed_again(Side::Input, own, false) + layout.missed_again(Side::Input, other, true);
+        let missed = read + layout.again(Side::Input, other);
         let again = [false, true].map(|is_written| layout.moved_again(Side::Input, other, is_written));
         (own + other, missed, again[0] + again[1])
     } else {
         let (read, written) = (accesses(Side::Input, !scatters), accesses(Side::Output, scatters));
-        // The L1 cache does not keep what is written.
         let missed = layout.missed_again(Side::Input, read, !scatters) + layout.again(Side::Output, written);
         let (side, accesses) = if scatters { (Side::Output, written) } else { (Side::Input, read) };
         let again = layout.moved_again(side, accesses, scatters);

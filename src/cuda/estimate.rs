@@ -7,8 +7,8 @@ use super::tuning::SECTOR;
 /// What a launch does, counted for the whole grid. In place, lengths are taken as half of the axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Work {
-    /// Bytes of sectors that are read and written, and of lengths. A sector that thread blocks share counts for each if
-    /// they do not read it together.
+    /// Bytes of sectors that are read and written, of what memory moves with them, and of lengths. A sector that thread
+    /// blocks share counts for each if they do not read it together.
     pub bytes: f64,
     /// Bytes of memory that the tensors take. Little memory is still in the L2 cache.
     pub footprint: f64,

@@ -237,8 +237,10 @@ fn places(layout: &Layout<'_>, taken: &[Cut]) -> Vec<usize> {
 /// along the output.
 pub(super) fn directly(layout: &Layout<'_>, along_output: u32) -> Result<Sketch, RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
-    let innermost = sides(layout);
-    reject_if(innermost.is_some_and(|sides| sides[0] == sides[1]), "both tensors are contiguous along one dimension")?;
+    let innermost =
+        |stride: fn(&Dimension) -> u32| places(layout, &[]).into_iter().min_by_key(|&n| stride(dimension(layout, n)));
+    let is_one = innermost(|d| d.in_stride) == innermost(|d| d.out_stride);
+    reject_if(is_one, "one dimension is the innermost of both tensors")?;
     let cuts = Cuts::new(layout, along_output);
     reject_if(cuts.of_output == cuts.dimensions.len(), "a tile would have dimensions of one tensor only")?;
     let blocks = grid(cuts.blocks(layout))?;

@@ -22,6 +22,14 @@ pub(in crate::cuda::select) enum Side {
     Output,
 }
 
+/// The contiguous runs of a tensor in the order of its memory.
+struct Runs {
+    count: f64,
+    /// Bytes of a run, and from one to the next: infinite if there is one only.
+    bytes: f64,
+    pitch: f64,
+}
+
 impl Layout<'_> {
     /// Counts what all kernels have in common.
     pub fn count(&mut self) {
@@ -33,8 +41,11 @@ impl Layout<'_> {
         }
         self.traffic.walk = walk;
         let sides = [Side::Input, Side::Output];
-        self.traffic.sectors = sides.map(|side| self.different_sectors(side));
-        self.traffic.least = self.least_work();
+        let runs = sides.map(|side| self.runs(side));
+        // Runs that are closer than a sector share sectors.
+        let sectors = |runs: &Runs| runs.count * self.sectors_of_run(runs.bytes).min(runs.pitch / f64::from(SECTOR));
+        self.traffic.sectors = [sectors(&runs[0]), sectors(&runs[1])];
+        self.traffic.least = self.least_work(&runs);
         self.traffic.apart =
             sides.map(|side| [false, true].map(|at_random| self.accesses(side, self.width, 1, at_random)));
         self.traffic.missed_parts = sides.map(|side| [false, true].map(|at_random| self.missed_part(side, at_random)));
@@ -45,17 +56,23 @@ impl Layout<'_> {
         self.traffic.least
     }
 
-    fn least_work(&self) -> Work {
+    fn least_work(&self, runs: &[Runs; 2]) -> Work {
         let [input, output] = self.traffic.sectors;
         let lengths: f64 = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| f64::from(d.size)).product();
         let lengths = lengths * if self.wide_lengths { 8.0 } else { 4.0 };
         let sector = f64::from(SECTOR);
-        let moved = (input + output) * self.moving_sectors();
+        let accesses = (input + output) * self.moving_sectors();
+        // Memory reads two sectors at once, and the rest of those that are written in part.
+        let pairs = runs[0].count * self.pieces_of_run(runs[0].bytes, 2.0 * sector).min(runs[0].pitch / sector / 2.0);
+        let is_aligned = self.sectors_of_run(runs[1].bytes) * sector == runs[1].bytes || runs[1].pitch.is_infinite();
+        let whole = runs[1].count * (runs[1].bytes / sector - if is_aligned { 0.0 } else { 1.0 }).max(0.0);
+        let besides = (2.0 * pairs - input).max(0.0) + if self.in_place() { 0.0 } else { (output - whole).max(0.0) };
+        let moved = accesses + besides * self.moving_sectors();
         let footprint = if self.in_place() { input } else { input + output };
         Work {
             bytes: moved * sector + lengths,
             footprint: footprint * sector + lengths,
-            accesses: moved,
+            accesses,
             misses: moved + lengths / sector,
             steps: 0.0,
             details: 0.0,
@@ -87,11 +104,14 @@ impl Layout<'_> {
 
     /// Sectors of runs of `bytes` bytes at any alignment.
     pub fn sectors_of_run(&self, bytes: f64) -> f64 {
-        let sector = f64::from(SECTOR);
-        if ceil(bytes / sector) * sector == bytes {
-            bytes / sector
+        self.pieces_of_run(bytes, f64::from(SECTOR))
+    }
+
+    fn pieces_of_run(&self, bytes: f64, piece: f64) -> f64 {
+        if ceil(bytes / piece) * piece == bytes {
+            bytes / piece
         } else {
-            (bytes + sector - f64::from(self.width)) / sector
+            (bytes + piece - f64::from(self.width)) / piece
         }
     }
 
@@ -101,25 +121,23 @@ impl Layout<'_> {
         1.0 + 2.0 / f64::from(self.width)
     }
 
-    fn different_sectors(&self, side: Side) -> f64 {
-        // Elements that are broadcast are in the same sectors.
+    fn runs(&self, side: Side) -> Runs {
+        // Elements that are broadcast are in the same places.
         let steps =
             self.traffic.walk.iter().map(|d| (d.strides[side as usize], d.size)).filter(|(stride, _)| *stride > 0);
         let mut dims: Vec<(u32, u32)> = steps.collect();
         dims.sort_unstable();
         let elements: f64 = dims.iter().map(|(_, size)| f64::from(*size)).product();
         let mut run = 1.0;
-        let mut of_run = None;
+        let mut pitch = f64::INFINITY;
         for (stride, size) in dims {
             if f64::from(stride) != run {
-                // Runs that are closer than a sector share sectors.
-                of_run = Some(f64::from(stride) * f64::from(self.width) / f64::from(SECTOR));
+                pitch = f64::from(stride) * f64::from(self.width);
                 break;
             }
             run *= f64::from(size);
         }
-        let alone = self.sectors_of_run(run * f64::from(self.width));
-        elements / run * of_run.map_or(alone, |shared: f64| shared.min(alone))
+        Runs { count: elements / run, bytes: run * f64::from(self.width), pitch }
     }
 
     /// Sectors that warps access in a tensor if their threads take units of `unit` bytes, `step` units apart, in the

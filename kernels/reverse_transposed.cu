@@ -77,6 +77,7 @@ __device__ __forceinline__ void copy_tiles(const Direct& p) {
         thread = threads, block = blocks;
     }
     if (thread != 0) return;
+    // A tile has at least two dimensions.
 #pragma unroll
     for (u32 d = 2; d < MAX_DIMS; ++d) {
         if (d < p.tile_rank) continue;

@@ -177,8 +177,7 @@ impl Cuts {
         let mut dimensions: Vec<Cut> = Vec::with_capacity(TILE_DIMS);
         let mut take = |mut left: u32, stride: fn(&Dimension) -> u32| {
             for _ in 0..TILE_DIMS / 2 {
-                let free = places(layout, &dimensions);
-                let Some(place) = free.into_iter().min_by_key(|&n| stride(dimension(layout, n))) else { break };
+                let Some(place) = innermost(layout, &dimensions, stride) else { break };
                 let size = dimension(layout, place).size;
                 let elements = size.div_ceil(size.div_ceil(left));
                 dimensions.push(Cut { place, size, elements });
@@ -221,25 +220,28 @@ impl Cuts {
 
     /// The dimensions outside the tile, outermost in the output first.
     fn others(&self, layout: &Layout<'_>) -> Vec<usize> {
-        let mut others = places(layout, &self.dimensions);
+        let mut others: Vec<usize> = places(layout, &self.dimensions).collect();
         others.sort_by_key(|&n| std::cmp::Reverse(dimension(layout, n).out_stride));
         others
     }
 }
 
 /// The places of all dimensions that are not among `taken`.
-fn places(layout: &Layout<'_>, taken: &[Cut]) -> Vec<usize> {
+fn places<'a>(layout: &'a Layout<'_>, taken: &'a [Cut]) -> impl Iterator<Item = usize> + 'a {
     let is_free = |n: &usize| dimension(layout, *n).size > 1 && taken.iter().all(|cut| cut.place != *n);
-    (0..=layout.dimensions.len()).filter(is_free).collect()
+    (0..=layout.dimensions.len()).filter(is_free)
+}
+
+/// The innermost of those dimensions in a tensor. Where it is broadcast, its stride is 0, and it is the outermost.
+fn innermost(layout: &Layout<'_>, taken: &[Cut], stride: fn(&Dimension) -> u32) -> Option<usize> {
+    places(layout, taken).min_by_key(|&n| stride(dimension(layout, n)).wrapping_sub(1))
 }
 
 /// Tiles of which each thread moves an element, without shared memory; not in place. `along_output`: elements of a tile
 /// along the output.
 pub(super) fn directly(layout: &Layout<'_>, along_output: u32) -> Result<Sketch, RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
-    let innermost =
-        |stride: fn(&Dimension) -> u32| places(layout, &[]).into_iter().min_by_key(|&n| stride(dimension(layout, n)));
-    let is_one = innermost(|d| d.in_stride) == innermost(|d| d.out_stride);
+    let is_one = innermost(layout, &[], |d| d.in_stride) == innermost(layout, &[], |d| d.out_stride);
     reject_if(is_one, "one dimension is the innermost of both tensors")?;
     let cuts = Cuts::new(layout, along_output);
     reject_if(cuts.of_output == cuts.dimensions.len(), "a tile would have dimensions of one tensor only")?;

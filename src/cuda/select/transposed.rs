@@ -161,8 +161,8 @@ struct Cuts {
     dimensions: Vec<Cut>,
     /// How many of them are innermost in the output, and the axis if it stands in front. All others are the input's.
     of_output: usize,
-    /// Whether lengths vary along the output and along the input: elements that are neighbours in the input are then read
-    /// at different positions of the axis.
+    /// Whether lengths vary along the output and along the input: elements that are neighbours in the input are then
+    /// read at different positions of the axis.
     reads_apart: bool,
     /// Tiles of a thread block, and along which dimension they follow each other.
     tiles: u32,

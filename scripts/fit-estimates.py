@@ -49,7 +49,7 @@ use super::estimate::FamilyCosts;
 def load(path):
     """The times of a file, with the terms of each launch, also of launches that were not timed."""
     times = pd.read_csv(path, keep_default_na=False)
-    times["us"] = pd.to_numeric(times.us, errors="coerce")
+    times["us"] = pd.to_numeric(times["us"], errors="coerce")
     if times.empty or not np.isfinite(times.us).all() or not (times.us > 0).all():
         raise ValueError("there are no times, or one is not a number above 0")
     times["sizes_and_strides"] = times[LAYOUT].astype(str).agg(",".join, axis=1)
@@ -59,7 +59,10 @@ def load(path):
         times.drop_duplicates("layout")[["layout", *LAYOUT]].to_csv(layouts, index=False)
         environment = {**os.environ, "ESTIMATE_LAYOUTS": layouts, "ESTIMATE_TERMS": terms, "ESTIMATE_TARGET": path.name.split("-")[0]}
         command = ["cargo", "test", "--quiet", "-p", "dml-cuda", "--lib", "terms_of_recorded_layouts"]
-        subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+        ran = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+        if ran.returncode:
+            reason = re.search(r"panicked at .*\n(.*)", ran.stdout)
+            raise ValueError(reason[1] if reason else f"cargo test failed: {ran.stdout[-300:]}")
         found = pd.read_csv(terms, keep_default_na=False)
     joined = times.merge(found, on=KERNEL, how="outer")
     unknown = joined.terms.isna()
@@ -97,7 +100,7 @@ def fit_kernel(terms, times, weights):
 def load_or_exit(path):
     try:
         return load(path)
-    except (OSError, EOFError, LookupError, TypeError, ValueError, subprocess.CalledProcessError) as error:
+    except (OSError, EOFError, LookupError, TypeError, ValueError) as error:
         sys.exit(f"{path}: {type(error).__name__}: {error}")
 
 

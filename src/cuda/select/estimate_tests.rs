@@ -141,6 +141,15 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
     }
 }
 
+#[test]
+fn offsets_near_the_largest_do_not_overflow() {
+    // Three elements 1.5 · 10⁹ bytes apart: twice that is an offset in the tensor, and three times is not.
+    let plan = plan(&["1", "3x5x40x2", "1", "1500000000x80x1x40", "2x240x6x1", "1x1x1x1"]);
+    for (name, target) in GpuTarget::NAMED {
+        assert!(!reverse::candidates(&plan, target, Mode::Copying).is_empty(), "{name}");
+    }
+}
+
 /// The recorded layouts have at most five dimensions. Those of more loop over them, and are not estimated at 1000 times
 /// the time.
 #[test]

@@ -74,7 +74,10 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     reject_if(reads_apart, "lengths vary along both of a tile's dimensions")?;
     let is_narrow = layout.width < 4;
     let scattered = reverses_columns || !is_narrow && moves_columns;
-    reject_if(!is_narrow && scattered, "it scatters only elements of 1 and 2 bytes")?;
+    reject_if(
+        !is_narrow && scattered,
+        "lengths vary along the rows of the input, where it moves only elements of 1 and 2 bytes",
+    )?;
     let mut rows =
         layout.dimensions.iter().chain([&layout.axis]).enumerate().filter(|&(n, d)| n != sides[1] && d.size > 1);
     let in_vectors = is_narrow && !scattered && rows.all(|(_, d)| layout.divides(d.out_stride, VEC16));
@@ -244,7 +247,7 @@ pub(super) fn directly(layout: &Layout<'_>, along_output: u32) -> Result<Sketch,
     let is_one = innermost(layout, &[], |d| d.in_stride) == innermost(layout, &[], |d| d.out_stride);
     reject_if(is_one, "one dimension is the innermost of both tensors")?;
     let cuts = Cuts::new(layout, along_output);
-    reject_if(cuts.of_output == cuts.dimensions.len(), "a tile would have dimensions of one tensor only")?;
+    reject_if(cuts.of_output == cuts.dimensions.len(), "there are too few elements for a tile of two dimensions")?;
     let blocks = grid(cuts.blocks(layout))?;
     let (of_output, of_input) = cuts.dimensions.split_at(cuts.of_output);
     let of = |cuts: &[Cut]| f64::from(cuts.iter().map(|cut| cut.elements).product::<u32>());
@@ -283,14 +286,16 @@ pub(super) fn directly(layout: &Layout<'_>, along_output: u32) -> Result<Sketch,
         }
         let others = cuts.others(layout).into_iter().map(|n| dim_of(layout, n));
         direct.r = layout.parameters(cuts.blocks(layout), others.chain(dims.into_iter().rev()));
-        let Cut { place, elements, .. } = cuts.dimensions[cuts.repeated];
+        let Cut { place, size, elements } = cuts.dimensions[cuts.repeated];
         let next = dim_of(layout, place);
+        // There is no next tile if one has the whole dimension.
+        let step = if elements < size { elements } else { 0 };
         direct.next = ReverseDim {
             size: FastDiv::new(elements),
-            in_stride: next.in_stride * elements,
-            out_stride: next.out_stride * elements,
-            length_stride: next.length_stride * elements,
-            axis: next.axis * elements,
+            in_stride: next.in_stride * step,
+            out_stride: next.out_stride * step,
+            length_stride: next.length_stride * step,
+            axis: next.axis * step,
         };
         direct.repeated = cuts.repeated as u32;
         direct.tiles = cuts.tiles;

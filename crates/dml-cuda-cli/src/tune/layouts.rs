@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dml_cuda::{BufferTensorDesc, OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
+use dml_cuda::{BufferTensorDesc, Device, OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
 use serde::Deserialize;
 
 use crate::bench::cases::random;
@@ -60,6 +60,7 @@ impl Layout {
 pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", shown_path(path)))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let cpu = Device::cpu();
     let layout = |(n, line): (usize, &str)| {
         let in_line = |error: String| format!("{}: line {}: {error}", shown_path(path), n + 1);
         let layout: Layout = serde_json::from_str(line).map_err(|error| in_line(error.to_string()))?;
@@ -73,9 +74,18 @@ pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
         if layout.kind.contains([',', '"', '\n']) {
             return Err(in_line("the kind must have no comma and no quote".to_owned()));
         }
+        let is_shared_or_whole = |(n, &size): (usize, &u32)| size == 1 || n != layout.axis && size == layout.sizes[n];
+        if !layout.length_sizes.iter().enumerate().all(is_shared_or_whole) {
+            return Err(in_line("length_sizes must be 1 along the axis, and 1 or the size elsewhere".to_owned()));
+        }
+        cpu.create_operator(layout.desc()).map_err(|error| in_line(error.to_string()))?;
         Ok(layout)
     };
-    lines.map(layout).collect()
+    let layouts: Vec<Layout> = lines.map(layout).collect::<Result<_, String>>()?;
+    match layouts.is_empty() {
+        true => Err(format!("{}: there are no layouts", shown_path(path))),
+        false => Ok(layouts),
+    }
 }
 
 /// The bench's generator, from a seed on.

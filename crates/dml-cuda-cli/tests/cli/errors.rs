@@ -215,6 +215,18 @@ fn broken_files_and_options_get_one_clear_message() {
     ] {
         folder.run(arguments).fails(code, what);
     }
+    let layout = |lengths: &str, out: &str| {
+        let packed = r#""width": 1, "sizes": [2, 3], "axis": 1, "in_strides": [3, 1]"#;
+        format!(r#"{{ {packed}, "out_strides": {out}, "length_sizes": {lengths} }}"#)
+    };
+    for (text, what) in [
+        (String::new(), "layouts.jsonl: there are no layouts"),
+        (layout("[2, 3]", "[3, 1]"), "line 1: length_sizes must be 1 along the axis, and 1 or the size elsewhere"),
+        (layout("[2, 1]", "[1, 1]"), "line 1: ReverseSubsequencesDesc.OutputTensor.Strides[1] is 1"),
+    ] {
+        folder.write("layouts.jsonl", text);
+        folder.run(&["tune", "-a", "cpu", "-o", "new.csv", "layouts.jsonl"]).fails(1, what);
+    }
     assert!(!folder.path("new.csv").exists());
 }
 

@@ -124,12 +124,13 @@ pub mod clusters {
 pub mod transposed {
     //! reverse_transposed.cu
 
-    /// Without shared memory: the most dimensions of a tile, and tiles of a thread block (same in the kernel).
+    /// Without shared memory: the most dimensions of a tile, two of each tensor and the axis, and tiles of a thread block
+    /// (same in the kernel).
     pub const TILE_DIMS: usize = 5;
     pub const TILES_PER_BLOCK: u32 = 4;
     /// Elements of a tile along the output, of `THREADS`.
     pub const ALONG_OUTPUT: [u32; 2] = [8, 16];
-    /// Elements of a tile along each dimension, of 4 and 8 bytes (`TILE` of the kernel).
+    /// Elements of 4 bytes of a tile along each dimension (`TILE` of the kernel).
     pub const TILE: u32 = 64;
     /// Elements of 1 and 2 bytes of a tile along the output's contiguous dimension (`TILE_OUT` of the kernel).
     pub const TILE_OUT: u32 = 128;

@@ -69,9 +69,9 @@ pub(super) fn work(layout: &Layout<'_>, unit: u32, grid: Grid, per_thread: u32, 
     let warps = f64::from(grid.blocks) * f64::from(grid.threads) / WARP;
     let steps = warps * f64::from(per_thread);
     let accesses = |side: Side, at_random: bool| layout.accesses(side, unit, 1, at_random);
+    // The L1 cache keeps what is read for a while, and not what is written.
     let (accesses, missed, again) = if layout.in_place() {
-        // One unit of a pair is at its own position, the other at a position that depends on the length. The L1 cache
-        // does not keep what is written.
+        // One unit of a pair is at its own position, the other at a position that depends on the length.
         let [own, other] = [false, true].map(|at_random| accesses(Side::Input, at_random));
         let read = layout.missed_again(Side::Input, own, false) + layout.missed_again(Side::Input, other, true);
         let missed = read + layout.again(Side::Input, other);

@@ -124,8 +124,8 @@ pub mod clusters {
 pub mod transposed {
     //! reverse_transposed.cu
 
-    /// Without shared memory: the most dimensions of a tile, two of each tensor and the axis, and tiles of a thread block
-    /// (same in the kernel).
+    /// Without shared memory: the most dimensions of a tile, two of each tensor and the axis, and tiles of a thread
+    /// block (same in the kernel).
     pub const TILE_DIMS: usize = 5;
     pub const TILES_PER_BLOCK: u32 = 4;
     /// Elements of a tile along the output, of `THREADS`.

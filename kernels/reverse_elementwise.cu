@@ -96,8 +96,8 @@ __device__ __forceinline__ void swap_pairs(const Reverse& r) {
 }
 
 // A thread gathers a vector of the output, whose elements are adjacent in memory. It divides for the first element only, and steps
-// to the next ones. WITHIN_ROWS: these are in the same row.
-template <class Unit, class Vector, bool WITHIN_ROWS>
+// to the next ones. WITHIN_ROWS: these are in the same row. ONE_LENGTH: a row has one length.
+template <class Unit, class Vector, bool WITHIN_ROWS, bool ONE_LENGTH = false>
 __device__ __forceinline__ void copy_vectors_of(const Reverse& r) {
     constexpr u32 N = sizeof(Vector) / sizeof(Unit);
     const u64 first = global_thread() * N;
@@ -114,7 +114,7 @@ __device__ __forceinline__ void copy_vectors_of(const Reverse& r) {
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
         in[k] = next.in, t[k] = next.t;
-        length[k] = load_length(next.length, r);
+        length[k] = ONE_LENGTH && k > 0 ? length[0] : load_length(next.length, r);
         if (!WITHIN_ROWS && n + k + 1 >= r.items) continue;
         step_to(next, 1, r.dims[0]);
         if (WITHIN_ROWS || ++column != inner) continue;
@@ -147,10 +147,12 @@ __device__ __forceinline__ void copy_vectors_of(const Reverse& r) {
 }
 template <class Unit, class Vector>
 __device__ __forceinline__ void copy_vectors(const Reverse& r) {
-    if (r.form & IN_ROWS) {
+    if (!(r.form & IN_ROWS)) {
+        copy_vectors_of<Unit, Vector, false>(r);
+    } else if (r.dims[0].length_stride) {
         copy_vectors_of<Unit, Vector, true>(r);
     } else {
-        copy_vectors_of<Unit, Vector, false>(r);
+        copy_vectors_of<Unit, Vector, true, true>(r);
     }
 }
 
@@ -248,64 +250,48 @@ __device__ __forceinline__ Length load_length(u32 offset, const Small& s) {
 }
 
 // Copying. Scatter: a thread loads the element at t, which goes to source(t, L), so that the load need not wait for L.
-// Gather: neighbouring threads write neighbouring elements, which suits lanes side by side.
+// Gather: neighbouring threads write neighbouring elements, which suits large tensors with lanes side by side. The length is
+// loaded in each branch: loaded before the branch, a length of 64 bits would be waited for there.
 template <class Unit>
 __device__ __forceinline__ void copy_small(const Small& s) {
     const u32 n = static_cast<u32>(global_thread());
     if (n >= s.items) return;
-    const Position at_item = locate_small(n, s);
-    const Unit* const in = at(static_cast<const Unit*>(s.in), at_item.in);
-    Unit* const out = at(static_cast<Unit*>(s.out), at_item.out);
-    const Length length = load_length(at_item.length, s);
+    const Position item = locate_small(n, s);
+    const Unit* const in = static_cast<const Unit*>(s.in);
+    Unit* const out = static_cast<Unit*>(s.out);
     if (sizeof(Unit) < 16 && s.flags >= GATHERS) {
-        const u32 from = source(at_item.t, clamp_length(length, s));
-        *at(out, at_item.t * s.axis_out_stride) = *at(in, from * s.axis_in_stride);
-        return;
+        const u32 from = source(item.t, clamp_length(load_length(item.length, s), s));
+        *at(out, item.out + item.t * s.axis_out_stride) = *at(in, item.in + from * s.axis_in_stride);
+    } else {
+        const Unit unit = *at(in, item.in + item.t * s.axis_in_stride);
+        const u32 to = source(item.t, clamp_length(load_length(item.length, s), s));
+        *at(out, item.out + to * s.axis_out_stride) = unit;
     }
-    const Unit unit = *at(in, at_item.t * s.axis_in_stride);
-    const u32 to = source(at_item.t, clamp_length(length, s));
-    *at(out, to * s.axis_out_stride) = unit;
 }
 
-// In place, long lanes: a thread swaps a pair.
-template <class Unit>
-__device__ __forceinline__ void swap_small(const Small& s) {
-    const u32 n = blockIdx.x * blockDim.x + threadIdx.x;
-    if (n >= s.items) return;
-    const Position at_item = locate_small(n, s);
-    const u32 length = clamp_length(load_length(at_item.length, s), s);
-    if (at_item.t >= length / 2) return;
-    Unit* const lane = at(static_cast<Unit*>(s.out), at_item.out);
-    Unit* const front = at(lane, at_item.t * s.axis_out_stride);
-    Unit* const back = at(lane, (length - 1 - at_item.t) * s.axis_out_stride);
-    const Unit from_front = *front, from_back = *back;
-    *front = from_back;
-    *back = from_front;
-}
-
-// In place, short lanes. A thread block has whole lanes: a thread loads the unit at t, whatever the length, and stores it
-// at L - 1 - t after all threads of the thread block have loaded.
-template <class Unit>
-__device__ __forceinline__ void exchange_small(const Small& s) {
-    const u32 n = blockIdx.x * blockDim.x + threadIdx.x;
-    SmallPosition at_item = locate_small(n, s);
-    Unit* const lane = at(static_cast<Unit*>(s.out), at_item.out);
-    Unit unit{};
-    u32 length = 0;
-    if (n < s.items && at_item.lane < s.lanes) {
-        unit = *at(lane, at_item.t * s.axis_out_stride);
-        length = clamp_length(load_length(at_item.length, s), s);
-    }
-    __syncthreads();
-    if (at_item.t < length) *at(lane, (length - 1 - at_item.t) * s.axis_out_stride) = unit;
-}
-
+// In place. Long lanes are swapped: a thread swaps a pair. Short lanes are exchanged: a thread block has whole lanes, and a
+// thread loads the unit at t, whatever the length, and stores it at L - 1 - t after all threads of the thread block have loaded.
+// Threads without a unit load the first one of the tensor, because a branch would wait.
 template <class Unit>
 __device__ __forceinline__ void reverse_small_in_place(const Small& s) {
+    const u32 n = blockIdx.x * blockDim.x + threadIdx.x;
+    const SmallPosition item = locate_small(n, s);
+    const bool has_unit = n < s.items && item.lane < s.lanes;
+    const u32 lane = has_unit ? item.out : 0, t = has_unit ? item.t : 0, length_at = has_unit ? item.length : 0;
+    Unit* const out = static_cast<Unit*>(s.out);
+    Unit* const front = at(out, lane + t * s.axis_out_stride);
     if (s.flags >= SWAPS) {
-        swap_small<Unit>(s);
+        const u32 length = clamp_length(load_length(length_at, s), s);
+        if (!has_unit || t >= length / 2) return;
+        Unit* const back = at(out, lane + (length - 1 - t) * s.axis_out_stride);
+        const Unit from_front = *front, from_back = *back;
+        *front = from_back;
+        *back = from_front;
     } else {
-        exchange_small<Unit>(s);
+        const Unit unit = *front;
+        const u32 length = clamp_length(load_length(length_at, s), s);
+        __syncthreads();
+        if (has_unit && t < length) *at(out, lane + (length - 1 - t) * s.axis_out_stride) = unit;
     }
 }
 

@@ -63,11 +63,12 @@ type Times<'a> = HashMap<&'a str, Vec<(&'a str, [&'a str; 3], f64)>>;
 
 fn times(text: &str) -> Times<'_> {
     let mut times = Times::new();
+    let us = text.lines().next().and_then(|names| names.split(',').position(|name| name == "us")).expect("times");
     for line in text.lines().skip(1) {
         let ends: Vec<usize> = line.match_indices(',').map(|(at, _)| at).collect();
         let columns: Vec<&str> = line.split(',').collect();
         let kernel = [columns[8], columns[9], columns[10]];
-        let time = columns[12].parse().expect("a number");
+        let time = columns[us].parse().expect("a number");
         times.entry(&line[ends[0] + 1..ends[6]]).or_default().push((columns[7], kernel, time));
     }
     times

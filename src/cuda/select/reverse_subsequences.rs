@@ -31,6 +31,7 @@ const fn one(name: &'static str, sketch: fn(&Layout<'_>, u32) -> Result<Sketch, 
 #[rustfmt::skip] // a line each
 const BLOCK_KERNELS: &[KernelRule] = &[
     KernelRule { name: "reverse_small", variant: "exchanges", variants: &small::UNITS, sketch: small::exchange },
+    KernelRule { name: "reverse_small", variant: "scatters", variants: &small::UNITS, sketch: small::scatter },
     KernelRule { name: "reverse_small", variant: "", variants: &small::UNITS, sketch: small::small },
     KernelRule { name: "reverse_elementwise", variant: "", variants: &elementwise::UNITS, sketch: elementwise::units },
     one("reverse_rows", rows::rows),

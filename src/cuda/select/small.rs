@@ -13,7 +13,7 @@ use crate::cuda::estimate::{FamilyCosts, Grid, Work};
 use crate::cuda::kernels;
 use crate::cuda::launch::words;
 use crate::cuda::tuning::elementwise::*;
-use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
+use crate::cuda::tuning::{SECTOR, THREADS};
 
 /// `SmallDim` of kernels/reverse_elementwise.cu.
 #[repr(C)]
@@ -55,10 +55,28 @@ const SWAPS: u32 = 1 << 31;
 /// Bytes of a unit.
 pub(super) const UNITS: [u32; 5] = [16, 8, 4, 2, 1];
 
-/// A thread copies a unit or, in place, swaps a pair of them.
+/// What a thread does. Copying, it gathers a unit if lengths vary along the output, and else scatters it; in place, it
+/// swaps a pair of units.
+const COPIES_OR_SWAPS: u32 = 0;
+/// It scatters a unit, although lengths vary along the output.
+const SCATTERS: u32 = 1;
+/// It exchanges units with the threads of its thread block.
+const EXCHANGES: u32 = 2;
+
 pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
-    let scatters = unit == VEC16 || !layout.lengths_vary_along_the_output();
-    sketch::<false>(layout, unit, &costs::SMALL, |grid| work(layout, unit, grid, 1, scatters))
+    let gathers = !layout.in_place() && layout.lengths_vary_along_the_output();
+    sketch::<COPIES_OR_SWAPS>(layout, unit, &costs::SMALL, |grid| {
+        // A unit is gathered when the length has arrived.
+        let rounds = if gathers { 2.0 } else { 1.0 };
+        Work { rounds, ..work(layout, unit, grid, 1, !gathers) }
+    })
+}
+
+/// Neighbouring lanes are written far apart, which costs little in a small tensor, and no load waits for a length.
+pub(super) fn scatter(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
+    reject_if(layout.in_place(), "it scatters only when it copies")?;
+    reject_if(!layout.lengths_vary_along_the_output(), "it scatters without that variant")?;
+    sketch::<SCATTERS>(layout, unit, &costs::SMALL_SCATTER, |grid| work(layout, unit, grid, 1, true))
 }
 
 /// In place, a thread block has whole lanes, and reads all of their units before it writes any.
@@ -67,7 +85,7 @@ pub(super) fn exchange(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectR
     // Two lanes have to fit a thread block if they lie side by side.
     let most = if layout.axis.out_stride == 1 { MOST_THREADS } else { MOST_THREADS / 2 };
     reject_if(layout.axis.size > most, ("lanes have more than {} elements", most))?;
-    sketch::<true>(layout, unit, &costs::SMALL_EXCHANGE, |grid| {
+    sketch::<EXCHANGES>(layout, unit, &costs::SMALL_EXCHANGE, |grid| {
         let swapped = work(layout, unit, grid, 1, true);
         // What does not move is read, too.
         let read = layout.accesses(Side::Input, unit, 1, false) * (1.0 - layout.moving());
@@ -76,17 +94,17 @@ pub(super) fn exchange(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectR
     })
 }
 
-fn sketch<const EXCHANGES: bool>(
+fn sketch<const HOW: u32>(
     layout: &Layout<'_>,
     unit: u32,
     costs: &'static FamilyCosts,
     work: impl FnOnce(Grid) -> Work,
 ) -> Result<Sketch, RejectReason> {
-    let (params, threads) = parameters::<EXCHANGES>(layout, unit)?;
+    let (params, threads) = parameters::<HOW>(layout, unit)?;
     let grid = Grid { blocks: params.items.div_ceil(threads), threads, shared: 0 };
     let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
         // There is a sketch, so there are parameters.
-        parameters::<EXCHANGES>(layout, sketch.unit).map(|(params, _)| words(params)).unwrap_or_default()
+        parameters::<HOW>(layout, sketch.unit).map(|(params, _)| words(params)).unwrap_or_default()
     };
     Ok(Sketch {
         family: &kernels::SMALL,
@@ -101,18 +119,19 @@ fn sketch<const EXCHANGES: bool>(
 }
 
 /// The parameters, and the threads of a thread block.
-fn parameters<const EXCHANGES: bool>(layout: &Layout<'_>, unit: u32) -> Result<(Small, u32), RejectReason> {
+fn parameters<const HOW: u32>(layout: &Layout<'_>, unit: u32) -> Result<(Small, u32), RejectReason> {
+    let exchanges = HOW == EXCHANGES;
     elements_of(layout, unit)?;
     // Parts of lanes are a dimension more.
-    let most = if EXCHANGES { UNROLLED_DIMENSIONS - 1 } else { UNROLLED_DIMENSIONS };
+    let most = if exchanges { UNROLLED_DIMENSIONS - 1 } else { UNROLLED_DIMENSIONS };
     reject_if(!layout.has_at_most(most), ("it takes at most {} dimensions", most))?;
-    let swaps = layout.in_place() && !EXCHANGES;
+    let swaps = layout.in_place() && !exchanges;
     let steps = if swaps { layout.axis.size / 2 } else { layout.axis.size };
     let general = elementwise::parameters(layout, unit, steps, SINGLE_UNITS);
     let mut dims = general.dims[..general.rank as usize].to_vec();
     // The kernel does not divide by 1, but may have dimensions of one step outermost.
     dims.sort_by_key(|dim| dim.size.divisor == 1);
-    let (threads, lanes) = if EXCHANGES { group_whole_lanes(layout, unit, &mut dims) } else { (THREADS, u32::MAX) };
+    let (threads, lanes) = if exchanges { group_whole_lanes(layout, unit, &mut dims) } else { (THREADS, u32::MAX) };
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>();
     reject_if(items > u64::from(u32::MAX - MOST_THREADS), "it would start about 2³² threads or more")?;
     let mut small = Small {
@@ -129,8 +148,7 @@ fn parameters<const EXCHANGES: bool>(layout: &Layout<'_>, unit: u32) -> Result<(
     }
     if swaps {
         small.flags |= SWAPS;
-    } else if !layout.in_place() && layout.lengths_vary_along_the_output() {
-        // If scattered, neighbouring lanes would be written far apart.
+    } else if HOW == COPIES_OR_SWAPS && layout.lengths_vary_along_the_output() {
         small.flags |= GATHERS;
     }
     let mut numbers = small.items;
@@ -156,16 +174,17 @@ fn group_whole_lanes(layout: &Layout<'_>, unit: u32, dims: &mut Vec<ReverseDim>)
     dims.retain(|dim| dim.axis == 0);
     let (mut group, mut lanes) = (1, u32::MAX);
     if let Some(&inner) = dims.first().filter(|_| !axis_is_innermost) {
-        group = inner.size.divisor;
-        if u64::from(group) * u64::from(steps) > MOST_THREADS.into() {
-            lanes = group;
-            let most = (THREADS / steps).max(SECTOR / unit).min(MOST_THREADS / steps);
-            group = lanes.div_ceil(lanes.div_ceil(most));
+        // A thread block waits for the last of its warps, and a dimension more takes longer to compute.
+        let threads = if dims.len() == 1 { THREADS } else { 2 * THREADS };
+        let together = (threads / steps).max(SECTOR / unit).min(MOST_THREADS / steps);
+        let parts = inner.size.divisor.div_ceil(together);
+        group = inner.size.divisor.div_ceil(parts);
+        if parts > 1 {
+            lanes = inner.size.divisor;
             dims[0].size = FastDiv::new(group);
             let [in_stride, out_stride, length_stride] =
                 [inner.in_stride, inner.out_stride, inner.length_stride].map(|stride| stride * group);
-            let size = FastDiv::new(lanes.div_ceil(group));
-            dims.insert(1, ReverseDim { size, in_stride, out_stride, length_stride, axis: 0 });
+            dims.insert(1, ReverseDim { size: FastDiv::new(parts), in_stride, out_stride, length_stride, axis: 0 });
         }
     }
     dims.insert(usize::from(!axis_is_innermost), layout.axis_dim(steps));

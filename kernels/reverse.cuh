@@ -22,8 +22,8 @@
 // The kernels guarantee
 //   - copying, they write every output element once; in place, those below the lengths at most once; never anything else;
 //   - they read only inside the input tensor. In place, reads may include bytes that are not below a length: up to 32 bytes
-//     around an element that is, the rest of its row (columns) or of its lane (small kernels), the tensor's first element (small
-//     kernels), or a vector that reaches into the next segment (segments.cuh).
+//     around an element that is, the rest of its row (columns), the rest of its lane or the tensor's first element (small kernels),
+//     or a vector that reaches into the next segment (segments.cuh).
 //     The kernels ignore those bytes;
 //   - in place, elements at or past a length keep their bits.
 // Bytes moved: copying, the input's and the output's once; in place, those below the lengths, read and written.

@@ -184,7 +184,8 @@ fn group_whole_lanes(layout: &Layout<'_>, unit: u32, dims: &mut Vec<ReverseDim>)
             dims[0].size = FastDiv::new(group);
             let [in_stride, out_stride, length_stride] =
                 [inner.in_stride, inner.out_stride, inner.length_stride].map(|stride| stride * group);
-            dims.insert(1, ReverseDim { size: FastDiv::new(parts), in_stride, out_stride, length_stride, axis: 0 });
+            let size = FastDiv::new(lanes.div_ceil(group));
+            dims.insert(1, ReverseDim { size, in_stride, out_stride, length_stride, axis: 0 });
         }
     }
     dims.insert(usize::from(!axis_is_innermost), layout.axis_dim(steps));

@@ -113,7 +113,8 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     let lines = 1.0 + (piece - f64::from(begins)).max(0.0) / f64::from(LINE);
     // Sectors that two strips share move twice; those that a strip's rows share move once.
     let (sector, begins) = (f64::from(SECTOR), f64::from(begins.min(SECTOR)));
-    let sectors_of = |pitch: u32| ((piece + sector - begins) / sector).max(1.0).min(layout.bytes(pitch) as f64 / sector);
+    let sectors_of =
+        |pitch: u32| ((piece + sector - begins) / sector).max(1.0).min(layout.bytes(pitch) as f64 / sector);
     let sectors = sectors_of(layout.axis.in_stride) + sectors_of(layout.axis.out_stride);
     // At any alignment, the second vector of the last 16 bytes is in one more.
     let next = if unaligned { begins / sector } else { 0.0 };

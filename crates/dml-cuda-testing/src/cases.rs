@@ -232,6 +232,19 @@ pub fn reversals() -> Vec<Case> {
                 }
             }
         }
+        // An axis of one element, in front of rows in the order of the output's strides, and behind them.
+        for (sizes, axis) in [([9, 64, 1], 2), ([9, 1, 64], 1)] {
+            let packed = BufferTensorDesc::packed(data_type, &sizes);
+            let strides = sizes.map(|size| match size {
+                9 => 200,
+                1 => 1,
+                _ => 3,
+            });
+            let mut one = sizes;
+            one[axis as usize] = 1;
+            let lengths = BufferTensorDesc::packed(T::UInt32, &one);
+            add(&BufferTensorDesc::strided(data_type, &sizes, &strides), &lengths, &packed, axis, false);
+        }
         // Transposed, around the kernel's tiles, on each axis, with lengths that vary along both other dimensions or
         // one.
         for sizes in [[144, 2, 160], [131, 2, 141]] {

@@ -49,9 +49,9 @@ const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 3
 
 impl Layout<'_> {
     /// Inserts the axis into dimensions ordered by output stride, so that neighbouring threads write neighbouring
-    /// memory.
+    /// memory. The stride of an axis of one step says nothing, so that axis is the outermost.
     pub fn insert_axis(&self, dims: &mut Vec<ReverseDim>, steps: u32, out_stride: u32) {
-        let at = dims.iter().position(|dim| dim.out_stride < out_stride).unwrap_or(dims.len());
+        let at = dims.iter().position(|dim| steps == 1 || dim.out_stride < out_stride).unwrap_or(dims.len());
         dims.insert(at, self.axis_dim(steps));
     }
 

@@ -271,7 +271,7 @@ __device__ __forceinline__ void copy_small(const Small& s) {
 
 // In place. Long lanes are swapped: a thread swaps a pair. Short lanes are exchanged: a thread block has whole lanes, and a
 // thread loads the unit at t, whatever the length, and stores it at L - 1 - t after all threads of the thread block have loaded.
-// Threads without a unit load the first one of the tensor, because a branch would wait.
+// In an exchange, threads without a unit load the tensor's first one, because a branch would wait.
 template <class Unit>
 __device__ __forceinline__ void reverse_small_in_place(const Small& s) {
     const u32 n = blockIdx.x * blockDim.x + threadIdx.x;

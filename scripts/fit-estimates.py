@@ -49,6 +49,8 @@ use super::estimate::FamilyCosts;
 def load(path):
     """The times of a file, with the terms of each launch, also of launches that were not timed."""
     times = pd.read_csv(path, keep_default_na=False)
+    if missing := {*LAYOUT, *KERNEL[1:], "us", "chosen"} - {*times.columns}:
+        raise ValueError(f"there is no column {', '.join(sorted(missing))}")
     times["us"] = pd.to_numeric(times["us"], errors="coerce")
     if times.empty or not np.isfinite(times.us).all() or not (times.us > 0).all():
         raise ValueError("there are no times, or one is not a number above 0")

@@ -117,11 +117,14 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
                 assert!(candidates.is_sorted_by_key(|found| found.estimate), "{what}");
                 // No kernel is faster than the memory, not on a GPU that nobody has measured either.
-                let found = reverse::estimate(&reverse::layouts(&plan, target, mode), |_, _| ());
+                let layouts = reverse::layouts(&plan, target, mode);
+                let found = reverse::estimate(&layouts, |_, _| ());
                 for (kernel, candidate) in found.iter().zip(&candidates) {
                     let memory = estimate::terms(&kernel.sketch.work, kernel.sketch.grid, target)[1];
                     let estimate = candidate.estimate.map_or(0.0, |estimate| estimate.as_secs_f64() * 1e6);
                     assert!(estimate >= memory, "{what}: {estimate} µs, {memory} µs of memory: {candidate:?}");
+                    let (bytes, least) = (kernel.sketch.work.bytes, layouts[kernel.layout].work().bytes);
+                    assert!(bytes >= least * 0.999, "{what}: moves {bytes} of {least} bytes: {candidate:?}");
                 }
                 let mut least = u32::MAX;
                 for launch in &launches {

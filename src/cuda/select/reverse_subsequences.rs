@@ -67,7 +67,7 @@ pub(super) struct Estimated {
     rule: &'static KernelRule,
     variant: u32,
     /// The number of its layout.
-    layout: usize,
+    pub layout: usize,
     pub sketch: Sketch,
     microseconds: f64,
 }

@@ -113,12 +113,13 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     let lines = 1.0 + (piece - f64::from(begins)).max(0.0) / f64::from(LINE);
     // Sectors that two strips share move twice; those that a strip's rows share move once.
     let (sector, begins) = (f64::from(SECTOR), f64::from(begins.min(SECTOR)));
-    let sectors_of =
-        |pitch: u32| ((piece + sector - begins) / sector).max(1.0).min(layout.bytes(pitch) as f64 / sector);
-    let sectors = sectors_of(layout.axis.in_stride) + sectors_of(layout.axis.out_stride);
+    let apart = ((piece + sector - begins) / sector).max(1.0);
+    let strides = [layout.axis.in_stride, layout.axis.out_stride].map(|stride| layout.bytes(stride) as f64);
+    let sectors: f64 =
+        strides.map(|bytes| if rows == 1.0 || bytes < piece { apart } else { apart.min(bytes / sector) }).iter().sum();
     // At any alignment, the second vector of the last 16 bytes is in one more.
     let next = if unaligned { begins / sector } else { 0.0 };
-    let repeated = strips * rows * layout.moving_sectors() * (sectors + next) - once.accesses;
+    let repeated = (strips * rows * layout.moving_sectors() * (sectors + next) - once.accesses).max(0.0);
     // A sector that is written in parts is also read.
     let read_again = if strip < SECTOR { repeated } else { 0.0 };
     let loads = rows * f64::from(strip.div_ceil(read)) * if unaligned { 2.0 } else { 1.0 };

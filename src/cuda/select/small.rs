@@ -174,8 +174,8 @@ fn group_whole_lanes(layout: &Layout<'_>, unit: u32, dims: &mut Vec<ReverseDim>)
     dims.retain(|dim| dim.axis == 0);
     let (mut group, mut lanes) = (1, u32::MAX);
     if let Some(&inner) = dims.first().filter(|_| !axis_is_innermost) {
-        // A thread block waits for the last of its warps, and a dimension more takes longer to compute. But whole sectors are
-        // exchanged together, and so are whole lanes.
+        // A thread block waits for the last of its warps, and a dimension more takes longer to compute. But whole
+        // sectors are exchanged together, and so are whole lanes.
         let threads = if dims.len() == 1 { THREADS } else { 2 * THREADS };
         let together = (threads / steps).max(SECTOR / unit).min(MOST_THREADS / steps);
         let parts = inner.size.divisor.div_ceil(together);

@@ -35,6 +35,9 @@ pub mod elementwise {
     pub const PAIRS_PER_THREAD: u32 = 2;
     /// Little work in place: the most threads of a thread block (same in the kernel).
     pub const MOST_THREADS: u32 = 1024;
+    /// Threads of a thread block that exchanges lanes side by side: if they are the only dimension, and if there are
+    /// more. It waits for the last of its warps, and parts of lanes are a dimension more to compute.
+    pub const EXCHANGE_THREADS: [u32; 2] = [256, 512];
 }
 
 pub mod segments {

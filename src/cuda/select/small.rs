@@ -63,6 +63,7 @@ const SCATTERS: u32 = 1;
 /// It exchanges units with the threads of its thread block.
 const EXCHANGES: u32 = 2;
 
+/// A thread copies a unit or, in place, swaps a pair of them.
 pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     let gathers = !layout.in_place() && layout.lengths_vary_along_the_output();
     sketch::<COPIES_OR_SWAPS>(layout, unit, &costs::SMALL, |grid| {
@@ -75,7 +76,7 @@ pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReas
 /// Neighbouring lanes are written far apart, which costs little in a small tensor, and no load waits for a length.
 pub(super) fn scatter(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
     reject_if(layout.in_place(), "it scatters only when it copies")?;
-    reject_if(!layout.lengths_vary_along_the_output(), "it scatters without that variant")?;
+    reject_if(!layout.lengths_vary_along_the_output(), "lengths do not vary along the output")?;
     sketch::<SCATTERS>(layout, unit, &costs::SMALL_SCATTER, |grid| work(layout, unit, grid, 1, true))
 }
 
@@ -174,9 +175,8 @@ fn group_whole_lanes(layout: &Layout<'_>, unit: u32, dims: &mut Vec<ReverseDim>)
     dims.retain(|dim| dim.axis == 0);
     let (mut group, mut lanes) = (1, u32::MAX);
     if let Some(&inner) = dims.first().filter(|_| !axis_is_innermost) {
-        // A thread block waits for the last of its warps, and a dimension more takes longer to compute. But whole
-        // sectors are exchanged together, and so are whole lanes.
-        let threads = if dims.len() == 1 { THREADS } else { 2 * THREADS };
+        // Whole sectors are exchanged together, and so are whole lanes, if that takes more threads.
+        let threads = EXCHANGE_THREADS[usize::from(dims.len() > 1)];
         let together = (threads / steps).max(SECTOR / unit).min(MOST_THREADS / steps);
         let parts = inner.size.divisor.div_ceil(together);
         group = inner.size.divisor.div_ceil(parts);

@@ -193,8 +193,9 @@ impl Cuts {
         };
         let (mut of_output, taken) = take(along_output, |d| d.out_stride);
         take(THREADS / taken, |d| d.in_stride);
-        let varies = |cut: &Cut| dimension(layout, cut.place).length_stride != 0;
-        let reads_apart = dimensions[..of_output].iter().any(varies) && dimensions[of_output..].iter().any(varies);
+        let [along_output, along_input] =
+            [&dimensions[..of_output], &dimensions[of_output..]].map(|of| varies(layout, of));
+        let reads_apart = along_output && along_input;
         let mut repeated = of_output.saturating_sub(1);
         if reads_apart && dimensions.iter().all(|cut| cut.place != axis) {
             // What a tile reads of a sector is a part of what its neighbours along the axis read. The caches still have
@@ -227,6 +228,11 @@ impl Cuts {
         others.sort_by_key(|&n| std::cmp::Reverse(dimension(layout, n).out_stride));
         others
     }
+}
+
+/// Whether lengths vary within a tile along some of its dimensions.
+fn varies(layout: &Layout<'_>, dimensions: &[Cut]) -> bool {
+    dimensions.iter().any(|cut| cut.elements > 1 && dimension(layout, cut.place).length_stride != 0)
 }
 
 /// The places of all dimensions that are not among `taken`.
@@ -300,8 +306,7 @@ pub(super) fn directly(layout: &Layout<'_>, along_output: u32) -> Result<Sketch,
         direct.repeated = cuts.repeated as u32;
         direct.tiles = cuts.tiles;
         direct.tile_rank = cuts.dimensions.len() as u32;
-        let of_output = &cuts.dimensions[..cuts.of_output];
-        direct.scatters = of_output.iter().all(|cut| dimension(layout, cut.place).length_stride == 0).into();
+        direct.scatters = (!varies(layout, &cuts.dimensions[..cuts.of_output])).into();
         words(direct)
     };
     let (family, costs) = (&kernels::TRANSPOSED_DIRECTLY, &costs::TRANSPOSED_DIRECTLY);

@@ -1,32 +1,54 @@
 // REVERSE_SUBSEQUENCES if the input is contiguous along one dimension and the output along another: it also transposes.
 // Copying only. The contract is in reverse.cuh.
 //
-//   out[i][o] = in[source(o, L)][i] if `along_out` is the axis, in[o][source(i, L)] if `along_in` is, else in[o][i]
+//   out[i][o] = in[source(o, L)][i] if the axis is along the output, in[o][source(i, L)] if it is along the input, else in[o][i]
 //
 //   input: rows are along `along_in`  ->  tile in shared memory  ->  output: rows are along `along_out`
 //
-// A thread block takes tiles of the two dimensions. Either may be the axis, or neither. Elements move directly, or through shared
-// memory: the thread block then reads whole rows of the input and writes whole rows of the output. Where those are reversed:
+// A thread block takes tiles. Elements move directly, or through shared memory: the thread block then reads whole rows of the
+// input and writes whole rows of the output. A row is along one dimension, or along two that are contiguous together: the axis
+// alone where REVERSE_ROWS or REVERSE_COLUMNS reverses it. Elements of 4 bytes are reversed while they are read, and those of 1
+// and 2 bytes:
 //
 //   axis         lengths vary along     how
-//   along_out    along_in               of 1 and 2 bytes, while they are written: SCATTER. Read reversed, they would break up the
-//                                       input's rows
-//   along_out    none of the two        another row is read
-//   along_in     along_out              while they are read
-//   along_in     none of the two        while they are read; of 1 and 2 bytes, another row is written
-//   neither      along_in alone         of 1 and 2 bytes, while they are written, another row
+//   along_out    along_in               REVERSE_COLUMNS, while they are written: SCATTER. Read reversed, they would break up the
+//                                       input's rows. Those of 4 bytes only directly
+//   along_out    others                 READ: another row is read
+//   along_in     along_out              REVERSE_ROWS, while they are read
+//   along_in     others                 WRITE: another row is written
+//   neither      along_in alone         WRITE; those of 4 bytes only directly
 //   neither      both                   only directly: elements of a row of the tile are read from different rows
-//   neither      others                 another row is read
+//   neither      others                 READ
 #include "staging.cuh"
 
-struct Transposed {
-    Reverse r;                  // dims: all but the tile's two
-    ReverseDim along_in;        // contiguous in the input
-    ReverseDim along_out;       // contiguous in the output
-    FastDiv tiles;              // tiles for one position in the other dimensions
-    FastDiv tiles_along_out;
+// The elements of a tensor that are contiguous: a dimension, and the one around it if they are contiguous together.
+struct Along {
+    ReverseDim inner, outer;  // outer: of one element where there is none
+    u32 size;                 // elements of both
 };
-static_assert(sizeof(Transposed) == 416, "the host's Transposed");
+
+// How elements of 1 and 2 bytes are reversed (same in transposed.rs).
+static constexpr u32 READ = 0, WRITE = 1, REVERSE_ROWS = 2, REVERSE_COLUMNS = 3;
+
+struct Transposed {
+    Reverse r;        // dims: all but the tile's
+    Along along_in;   // contiguous in the input
+    Along along_out;  // contiguous in the output
+    FastDiv tiles;    // tiles for one position in the other dimensions
+    FastDiv tiles_along_out;
+    u32 how;          // READ or another of these
+    u32 two;          // 1 if a row is along two dimensions
+};
+static_assert(sizeof(Transposed) == 496, "the host's Transposed");
+
+// Element n along a side. TWO: whether `along` may have an outer dimension.
+template <bool TWO = true>
+__device__ __forceinline__ void step_along(Position& position, u32 n, const Along& along) {
+    if constexpr (!TWO) return step_to(position, n, along.inner);
+    const u32 outer = divide(n, along.inner.size);
+    step_to(position, n - outer * along.inner.size.divisor, along.inner);
+    step_to(position, outer, along.outer);
+}
 
 // The tile of this thread block.
 struct Place {
@@ -134,20 +156,18 @@ static constexpr u32 TILE = 64;  // elements along each dimension (same in tunin
 static constexpr u32 ROWS_AT_ONCE = THREADS / TILE;
 static constexpr u32 LOADS_IN_FLIGHT = 4;
 
-__device__ __forceinline__ void copy_words(const Transposed& p) {
+template <bool TWO>
+__device__ __forceinline__ void copy_words_of(const Transposed& p) {
     constexpr u32 PITCH = TILE + 1;  // elements, so that a column spreads over all banks
     u32* const tile = reinterpret_cast<u32*>(smem);
     const Place place = this_tile(p);
     const u32 i = place.down * TILE, o = place.across * TILE;
-    Position at_tile = place.position;
-    step_to(at_tile, i, p.along_in);
-    step_to(at_tile, o, p.along_out);
-    const u32 in_size = min(TILE, p.along_in.size.divisor - i), out_size = min(TILE, p.along_out.size.divisor - o);
+    const u32 in_size = min(TILE, p.along_in.size - i), out_size = min(TILE, p.along_out.size - o);
     const u32 x = threadIdx.x % TILE, y = threadIdx.x / TILE;
 
     if (x < in_size) {
-        Position at_row = at_tile;
-        step_to(at_row, x, p.along_in);
+        Position column = place.position;
+        step_along<TWO>(column, i + x, p.along_in);
 #pragma unroll 1
         for (u32 row = y; row < out_size; row += LOADS_IN_FLIGHT * ROWS_AT_ONCE) {
             u32 loaded[LOADS_IN_FLIGHT];
@@ -155,8 +175,8 @@ __device__ __forceinline__ void copy_words(const Transposed& p) {
             Length length[LOADS_IN_FLIGHT];
 #pragma unroll
             for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
-                from[k] = at_row;
-                step_to(from[k], min(row + k * ROWS_AT_ONCE, out_size - 1), p.along_out);
+                from[k] = column;
+                step_along<TWO>(from[k], o + min(row + k * ROWS_AT_ONCE, out_size - 1), p.along_out);
                 length[k] = load_length(from[k].length, p.r);
             }
 #pragma unroll
@@ -173,14 +193,17 @@ __device__ __forceinline__ void copy_words(const Transposed& p) {
     }
     __syncthreads();
     if (x >= out_size) return;
-    step_to(at_tile, x, p.along_out);
+    Position column = place.position;
+    step_along<TWO>(column, o + x, p.along_out);
 #pragma unroll 4
     for (u32 row = y; row < in_size; row += ROWS_AT_ONCE) {
-        Position to = at_tile;
-        step_to(to, row, p.along_in);
+        Position to = column;
+        step_along<TWO>(to, i + row, p.along_in);
         *at(static_cast<u32*>(p.r.out), to.out + to.t * p.r.axis_out_stride) = tile[x * PITCH + row];
     }
 }
+
+__device__ __forceinline__ void copy_words(const Transposed& p) { p.two ? copy_words_of<true>(p) : copy_words_of<false>(p); }
 
 // ---- Elements of 1 and 2 bytes, through shared memory ------------------------------------------------------
 // A thread reads vectors of rows: N elements each. Then it makes vectors of columns: it takes a word of each of N rows, and
@@ -208,46 +231,38 @@ template <u32 W>
 struct NarrowTile {
     static constexpr u32 N = 16 / W;  // elements of a vector
     const Transposed& p;
-    Position origin;  // the tile's first row, at the begin of `along_in`
+    Position origin;  // in the other dimensions
     u32 i, o;         // the tile's first element along `along_in` and `along_out`
     u32 columns, rows;
-    bool reverses_columns, reverses_rows;
-    u32 length;  // if it moves columns by one length
 
     __device__ __forceinline__ explicit NarrowTile(const Transposed& p) : p(p) {
         constexpr u32 TILE_IN = TILE_IN_BYTES / W;
         const Place place = this_tile(p);
-        i = place.down * TILE_IN, o = place.across * TILE_OUT;
-        columns = min(TILE_IN, p.along_in.size.divisor - i), rows = min(TILE_OUT, p.along_out.size.divisor - o);
         origin = place.position;
-        step_to(origin, o, p.along_out);
-        reverses_columns = p.along_out.axis && p.along_in.length_stride;
-        reverses_rows = p.along_in.axis && p.along_out.length_stride;
-        length = moves_columns() ? lane_length(origin.length, p.r) : 0;
+        i = place.down * TILE_IN, o = place.across * TILE_OUT;
+        columns = min(TILE_IN, p.along_in.size - i), rows = min(TILE_OUT, p.along_out.size - o);
     }
 
-    __device__ __forceinline__ bool moves_columns() const { return p.along_in.axis && !p.along_out.length_stride; }
-    // Whether each column moves, by a length of its own.
-    __device__ __forceinline__ bool moves_each() const {
-        return !p.along_in.axis && !p.along_out.axis && p.along_in.length_stride && !p.along_out.length_stride;
+    // Where row m of the tile begins in the input.
+    __device__ __forceinline__ Position row_at(u32 m) const {
+        Position row = origin;
+        step_along(row, o + m, p.along_out);
+        const u32 t = p.how == READ ? source(row.t, lane_length(row.length, p.r)) : row.t;
+        row.in += t * p.r.axis_in_stride + i;
+        return row;
     }
 
     // N elements of row m, from element x of the tile on. Those past the row's end are any of the tensor. False for vectors at an
     // end of the tensor or with the length of their row: `load_slowly` loads those.
     __device__ __forceinline__ bool load(u32 m, u32 x, uint4& v) const {
-        Position row = origin;
-        step_to(row, m, p.along_out);
-        const u8* from = bytes_at(row.in + i + x);
+        const Position row = row_at(m);
+        const u8* from = bytes_at(row.in + x);
         u32 left = 0;  // elements below the length of a row that is reversed
-        if (reverses_rows) {
+        if (p.how == REVERSE_ROWS) {
             const u32 length = lane_length(row.length, p.r);
             left = length - min(length, i + x);
             if (left && left < N) return false;
-            if (left) from = bytes_at(row.in) + static_cast<u64>(left - N) * W;
-        } else if (!p.along_in.axis) {
-            const bool natural = reverses_columns || moves_each();
-            const u32 t = natural ? row.t : source(row.t, lane_length(row.length, p.r));
-            from = bytes_at(row.in + t * p.r.axis_in_stride + i + x);
+            if (left) from = bytes_at(row.in - i) + static_cast<u64>(left - N) * W;
         }
         const Bounds bounds = input_bounds(p.r);
         const u32 shift = lead_of(from);
@@ -259,29 +274,15 @@ struct NarrowTile {
 
     // The same of any vector.
     __device__ __forceinline__ uint4 load_slowly(u32 m, u32 x) const {
-        if (reverses_rows) {
-            Position row = origin;
-            step_to(row, m, p.along_out);
-            const Bounds bounds = input_bounds(p.r);
-            const u32 length = lane_length(row.length, p.r), left = min(length - min(length, i + x), N);
-            const uint4 same = load_unaligned(bytes_at(row.in + i + x), bounds);
-            if (left == 0) return same;
-            const i64 back = static_cast<i64>(length) - (i + x) - N;
-            const uint4 other = load_unaligned(bytes_at(row.in) + back * static_cast<i64>(W), bounds);
-            return select(bytes_from(static_cast<int>(left * W)), reverse_elements<W>(other), same);
-        }
-        u32 words[4] = {0, 0, 0, 0};
-#pragma unroll
-        for (u32 k = 0; k < N; ++k) {
-            Position element = origin;
-            step_to(element, m, p.along_out);
-            step_to(element, i + min(x + k, columns - 1), p.along_in);
-            const bool natural = reverses_columns || moves_columns() || moves_each();
-            const u32 t = natural ? element.t : source(element.t, lane_length(element.length, p.r));
-            const u8* const from = bytes_at(element.in + t * p.r.axis_in_stride);
-            words[k * W / 4] |= static_cast<u32>(W == 1 ? *from : *reinterpret_cast<const u16*>(from)) << (k * W % 4 * 8);
-        }
-        return make_uint4(words[0], words[1], words[2], words[3]);
+        const Position row = row_at(m);
+        const Bounds bounds = input_bounds(p.r);
+        const uint4 same = load_unaligned(bytes_at(row.in + x), bounds);
+        if (p.how != REVERSE_ROWS) return same;
+        const u32 length = lane_length(row.length, p.r), left = min(length - min(length, i + x), N);
+        if (left == 0) return same;
+        const i64 back = static_cast<i64>(length) - (i + x) - N;
+        const uint4 other = load_unaligned(bytes_at(row.in - i) + back * static_cast<i64>(W), bounds);
+        return select(bytes_from(static_cast<int>(left * W)), reverse_elements<W>(other), same);
     }
 
     __device__ __forceinline__ const u8* bytes_at(u32 offset) const {
@@ -289,12 +290,15 @@ struct NarrowTile {
     }
 
     // Where column n of the tile begins in the output.
-    __device__ __forceinline__ u8* column(u32 n) const {
-        u32 t = origin.t;
-        if (p.along_in.axis) t = moves_columns() ? source(i + n, length) : i + n;
-        if (moves_each()) t = source(t, lane_length(origin.length + (i + n) * p.along_in.length_stride, p.r));
-        const u32 to = origin.out + (i + n) * p.along_in.out_stride + t * p.r.axis_out_stride;
-        return static_cast<u8*>(p.r.out) + static_cast<u64>(to) * W;
+    __device__ __forceinline__ Position column_at(u32 n) const {
+        Position column = origin;
+        step_along(column, i + n, p.along_in);
+        const u32 t = p.how == WRITE ? source(column.t, lane_length(column.length, p.r)) : column.t;
+        column.out += t * p.r.axis_out_stride + o;
+        return column;
+    }
+    __device__ __forceinline__ u8* bytes_of(const Position& column) const {
+        return static_cast<u8*>(p.r.out) + static_cast<u64>(column.out) * W;
     }
 };
 
@@ -326,12 +330,11 @@ __device__ __forceinline__ void write_columns(const NarrowTile<W>& tile) {
     for (u32 n = threadIdx.x; n < TILE_IN_BYTES / W * SLOTS; n += THREADS) {
         const u32 c = n / SLOTS;
         if (c >= tile.columns) break;
-        u32 length = 0;
-        if (tile.reverses_columns) {
-            length = lane_length(tile.origin.length + (tile.i + c) * p.along_in.length_stride, p.r);
-        }
+        const Position column = tile.column_at(c);
+        const u32 length = p.how == REVERSE_COLUMNS ? lane_length(column.length, p.r) : 0;
         const u32 reversed = min(length - min(length, tile.o), tile.rows);
-        u8* run = tile.column(c) + (static_cast<i64>(length) - 2 * static_cast<i64>(tile.o) - reversed) * static_cast<i64>(W);
+        const i64 begin = static_cast<i64>(length) - 2 * static_cast<i64>(tile.o) - reversed;
+        u8* run = tile.bytes_of(column) + begin * static_cast<i64>(W);
         int size = static_cast<int>(reversed * W);
         u32 from = (1 + c * (TILE_OUT * W / 16 + 1)) * 16;  // of shared memory
         int x = static_cast<int>(n % SLOTS) * 16;
@@ -343,7 +346,7 @@ __device__ __forceinline__ void write_columns(const NarrowTile<W>& tile) {
             store_partial<W>(run + x, v, -x, size - x);
             continue;
         }
-        run = tile.column(c) + reversed * W;
+        run = tile.bytes_of(column) + reversed * W;
         from += size;
         size = static_cast<int>((tile.rows - reversed) * W);
         x -= vectors + static_cast<int>(lead_of(run));
@@ -394,7 +397,9 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
             for (u32 e = 0; e < COLUMNS; ++e) {
                 const u32 c = (v * 4 + w) * COLUMNS + e;
                 const int size = static_cast<int>((tile.rows - group * N) * W);
-                if (c < tile.columns) store_partial<W>(tile.column(c) + group * 16, column[0][e], 0, size);
+                if (c < tile.columns) {
+                    store_partial<W>(tile.bytes_of(tile.column_at(c)) + group * 16, column[0][e], 0, size);
+                }
             }
         }
     }
@@ -414,9 +419,9 @@ __device__ __forceinline__ void copy_narrow(const Transposed& p) {
     write_columns(tile);
 }
 
-ENTRY((THREADS, 7), Transposed, reverse_transposed_1, copy_narrow<1, false>)
+ENTRY((THREADS, 6), Transposed, reverse_transposed_1, copy_narrow<1, false>)
 ENTRY((THREADS, 7), Transposed, reverse_transposed_2, copy_narrow<2, false>)
 ENTRY((THREADS), Transposed, reverse_transposed_4, copy_words)
-ENTRY((THREADS, 7), Transposed, reverse_transposed_scatter_1, copy_narrow<1, true>)
-ENTRY((THREADS, 7), Transposed, reverse_transposed_scatter_2, copy_narrow<2, true>)
+ENTRY((THREADS, 6), Transposed, reverse_transposed_scatter_1, copy_narrow<1, true>)
+ENTRY((THREADS, 6), Transposed, reverse_transposed_scatter_2, copy_narrow<2, true>)
 ENTRIES_TO_8((THREADS), Direct, reverse_transposed_directly, copy_direct)

@@ -245,19 +245,19 @@ pub fn reversals() -> Vec<Case> {
             let lengths = BufferTensorDesc::packed(T::UInt32, &one);
             add(&BufferTensorDesc::strided(data_type, &sizes, &strides), &lengths, &packed, axis, false);
         }
-        // Transposed, around the kernel's tiles, on each axis, with lengths that vary along both other dimensions or
-        // one.
-        for sizes in [[144, 2, 160], [131, 2, 141]] {
-            for axis in 0..3 {
-                for varies in [[1, 1], [1, 0], [0, 1]] {
-                    let mut one = sizes;
+        // Transposed, around the kernel's tiles, on each axis, with lengths that vary along some of the other
+        // dimensions. In the last shape two dimensions are contiguous together, in the input and in the output.
+        for sizes in [&[144, 2, 160][..], &[131, 2, 141], &[36, 4, 4, 40]] {
+            for axis in 0..sizes.len() {
+                for varies in 1..1 << (sizes.len() - 1) {
+                    let mut one = sizes.to_vec();
                     one[axis] = 1;
                     let mut strides = padded_strides(&one, 0);
-                    let others = (0..3).filter(|&d| d != axis);
-                    others.zip(varies).for_each(|(d, varies)| strides[d] *= varies);
-                    let input = BufferTensorDesc::strided(data_type, &sizes, &column_strides(&sizes));
+                    let others = (0..sizes.len()).filter(|&d| d != axis);
+                    others.enumerate().for_each(|(n, d)| strides[d] *= varies >> n & 1);
+                    let input = BufferTensorDesc::strided(data_type, sizes, &column_strides(sizes));
                     let lengths = BufferTensorDesc::strided(T::UInt32, &one, &strides);
-                    let output = BufferTensorDesc::packed(data_type, &sizes);
+                    let output = BufferTensorDesc::packed(data_type, sizes);
                     add(&input, &lengths, &output, axis as u32, false);
                 }
             }

@@ -16,30 +16,129 @@ use crate::cuda::tuning::{THREADS, VEC16};
 use crate::desc::MAX_DIMENSIONS;
 use crate::plan::reverse_plan::Dimension;
 
+/// `Along` of the kernel file.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Along {
+    inner: ReverseDim,
+    outer: ReverseDim,
+    size: u32,
+}
+
 /// `Transposed` of the kernel file.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Transposed {
     r: Reverse,
-    along_in: ReverseDim,
-    along_out: ReverseDim,
+    along_in: Along,
+    along_out: Along,
     tiles: FastDiv,
     tiles_along_out: FastDiv,
+    how: u32,
+    two: u32,
 }
-const _: () = assert!(size_of::<Transposed>() == 416 && std::mem::offset_of!(Transposed, r) == 0);
+const _: () = assert!(size_of::<Transposed>() == 496 && std::mem::offset_of!(Transposed, r) == 0);
 
-/// Elements of a tile along the two dimensions.
+/// How elements of 1 and 2 bytes are reversed: the table in the kernel file (same there).
+const READ: u32 = 0;
+const WRITE: u32 = 1;
+const REVERSE_ROWS: u32 = 2;
+const REVERSE_COLUMNS: u32 = 3;
+
+/// The elements of a tensor that are contiguous.
+#[derive(Clone, Copy)]
+struct Side {
+    /// The place of a dimension, and of the one around it if they are contiguous together; the axis is the last.
+    places: [Option<usize>; 2],
+    size: u32,
+}
+
+impl Side {
+    /// The dimension at `inner`, and the one around it in the tensor with these strides, unless it is `taken`.
+    fn new(layout: &Layout<'_>, inner: usize, strides: Option<Stride>, taken: [Option<usize>; 2]) -> Self {
+        let size = dimension(layout, inner).size;
+        let is_around = |n: &usize, stride: Stride| stride(dimension(layout, *n)) == size && !taken.contains(&Some(*n));
+        let outer = strides.and_then(|stride| places(layout, &[]).find(|n| is_around(n, stride)));
+        Self { places: [Some(inner), outer], size: size * outer.map_or(1, |n| dimension(layout, n).size) }
+    }
+
+    fn along(self, layout: &Layout<'_>) -> Along {
+        let one_element = ReverseDim { size: FastDiv::new(1), ..ReverseDim::zeroed() };
+        let [inner, outer] = self.places.map(|n| n.map_or(one_element, |n| dim_of(layout, n)));
+        Along { inner, outer, size: self.size }
+    }
+}
+
+/// The stride of a dimension in one of the tensors.
+type Stride = fn(&Dimension) -> u32;
+
+/// The sides of tiles in shared memory, and how their elements are reversed.
+struct Sides {
+    along_in: Side,
+    along_out: Side,
+    how: u32,
+}
+
+impl Sides {
+    /// The longest sides whose elements can be reversed.
+    fn new(layout: &Layout<'_>) -> Result<Self, RejectReason> {
+        let strides: [Stride; 2] = [|d| d.in_stride, |d| d.out_stride];
+        let [inner_in, inner_out] =
+            strides.map(|stride| places(layout, &[]).find(|&n| stride(dimension(layout, n)) == 1));
+        let none = "a tensor is not contiguous along any dimension";
+        let (inner_in, inner_out) = (inner_in.ok_or(none)?, inner_out.ok_or(none)?);
+        reject_if(inner_in == inner_out, "both tensors are contiguous along one dimension")?;
+        let attempt = |has_outer: [bool; 2]| -> Result<Self, RejectReason> {
+            let [strides_in, strides_out] = [0, 1].map(|n| has_outer[n].then_some(strides[n]));
+            let along_out = Side::new(layout, inner_out, strides_out, [Some(inner_in), None]);
+            let along_in = Side::new(layout, inner_in, strides_in, along_out.places);
+            Ok(Self { how: how(layout, along_in, along_out)?, along_in, along_out })
+        };
+        let one_outer = || attempt([false, true]).or_else(|_| attempt([true, false]));
+        attempt([true; 2]).or_else(|_| one_outer()).or_else(|_| attempt([false; 2]))
+    }
+
+    /// Tiles along both sides, and positions in the other dimensions.
+    fn tiles(&self, layout: &Layout<'_>) -> ([u32; 2], u64) {
+        let tile = tile(layout);
+        let both = u64::from(self.along_in.size) * u64::from(self.along_out.size);
+        ([self.along_in.size.div_ceil(tile[0]), self.along_out.size.div_ceil(tile[1])], layout.elements() / both)
+    }
+
+    /// The dimensions that are not along the output, nor along the input if `outside`.
+    fn others<'a>(&'a self, layout: &'a Layout<'_>, outside: bool) -> impl DoubleEndedIterator<Item = usize> + 'a {
+        places(layout, &[]).filter(move |n| {
+            let n = Some(*n);
+            !(self.along_out.places.contains(&n) || outside && self.along_in.places.contains(&n))
+        })
+    }
+}
+
+/// How elements are reversed, if tiles in shared memory can.
+fn how(layout: &Layout<'_>, along_in: Side, along_out: Side) -> Result<u32, RejectReason> {
+    let is_narrow = layout.width < 4;
+    let axis = Some(layout.dimensions.len());
+    let [axis_in, axis_out] = [along_in, along_out].map(|side| side.places.contains(&axis));
+    let varies = |n: usize| dimension(layout, n).length_stride != 0;
+    let [in_varies, out_varies] = [along_in, along_out].map(|side| side.places.into_iter().flatten().any(varies));
+    let whole = |side: Side| reject_if(is_narrow && side.places[1].is_some(), "only a part of a side is reversed");
+    match (axis_in, axis_out) {
+        (_, true) if in_varies && is_narrow => whole(along_out).map(|()| REVERSE_COLUMNS),
+        (true, _) if out_varies => whole(along_in).map(|()| REVERSE_ROWS),
+        (true, _) => Ok(WRITE),
+        (_, false) if in_varies && out_varies => Err("lengths vary along both of a tile's dimensions".into()),
+        _ if !in_varies => Ok(READ),
+        _ if is_narrow => Ok(WRITE),
+        _ => Err("lengths vary along the rows of the input, where it moves only elements of 1 and 2 bytes".into()),
+    }
+}
+
+/// Elements of a tile along the input and the output.
 fn tile(layout: &Layout<'_>) -> [u32; 2] {
     match layout.width {
         1 | 2 => [TILE_IN_BYTES / layout.width, TILE_OUT],
         _ => [TILE; 2],
     }
-}
-
-/// The places of the dimensions along which the input and the output are contiguous; the axis is the last.
-fn sides(layout: &Layout<'_>) -> Option<[usize; 2]> {
-    let all = || layout.dimensions.iter().chain([&layout.axis]);
-    Some([all().position(|d| d.in_stride == 1 && d.size > 1)?, all().position(|d| d.out_stride == 1 && d.size > 1)?])
 }
 
 fn dimension<'a>(layout: &'a Layout<'_>, n: usize) -> &'a Dimension {
@@ -50,39 +149,18 @@ fn dim_of(layout: &Layout<'_>, n: usize) -> ReverseDim {
     layout.dimensions.get(n).map_or_else(|| layout.axis_dim(layout.axis.size), dim)
 }
 
-/// Tiles along the two dimensions, and positions in the others.
-fn tiles(layout: &Layout<'_>, sides: [usize; 2]) -> ([u32; 2], u64) {
-    let sizes = sides.map(|n| dimension(layout, n).size);
-    let tile = tile(layout);
-    let both = u64::from(sizes[0]) * u64::from(sizes[1]);
-    ([sizes[0].div_ceil(tile[0]), sizes[1].div_ceil(tile[1])], layout.elements() / both)
-}
-
-/// Tiles of the two dimensions along which the input and the output are contiguous; not in place. `VECTORS`: elements
-/// of 1 and 2 bytes, whose rows of the output are stored as vectors.
+/// Tiles in shared memory, of what is contiguous in the input and in the output; not in place. `VECTORS`: elements of 1
+/// and 2 bytes, whose rows of the output are stored as vectors.
 pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
-    let sides = sides(layout).ok_or("a tensor is not contiguous along any dimension")?;
-    reject_if(sides[0] == sides[1], "both tensors are contiguous along one dimension")?;
-    let [along_in, along_out] = sides.map(|n| dimension(layout, n));
-    let axis = layout.dimensions.len();
-    let lengths_vary = along_in.length_stride != 0;
-    // Where elements are reversed: the table in the kernel file.
-    let reverses_columns = sides[1] == axis && lengths_vary;
-    let moves_columns = !sides.contains(&axis) && lengths_vary && along_out.length_stride == 0;
-    let reads_apart = !sides.contains(&axis) && lengths_vary && along_out.length_stride != 0;
-    reject_if(reads_apart, "lengths vary along both of a tile's dimensions")?;
+    let sides = Sides::new(layout)?;
     let is_narrow = layout.width < 4;
-    let scattered = reverses_columns || !is_narrow && moves_columns;
-    reject_if(
-        !is_narrow && scattered,
-        "lengths vary along the rows of the input, where it moves only elements of 1 and 2 bytes",
-    )?;
-    let mut rows =
-        layout.dimensions.iter().chain([&layout.axis]).enumerate().filter(|&(n, d)| n != sides[1] && d.size > 1);
-    let in_vectors = is_narrow && !scattered && rows.all(|(_, d)| layout.divides(d.out_stride, VEC16));
+    let scattered = sides.how == REVERSE_COLUMNS;
+    let in_vectors = is_narrow
+        && !scattered
+        && sides.others(layout, false).all(|n| layout.divides(dimension(layout, n).out_stride, VEC16));
     reject_if(VECTORS && !in_vectors, "rows of the output are not vectors of elements of 1 or 2 bytes")?;
-    let ([down, across], outer) = tiles(layout, sides);
+    let ([down, across], outer) = sides.tiles(layout);
     let blocks = grid(outer * u64::from(down) * u64::from(across))?;
     let tile = tile(layout);
     let (family, costs, shared) = match (is_narrow, VECTORS) {
@@ -96,15 +174,16 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
     };
     let grid = Grid { blocks, threads: THREADS, shared };
     let elements = layout.elements() as f64;
-    // The mean elements of a tile along both dimensions.
-    let [inside, outside] = [(along_in, down), (along_out, across)].map(|(d, n)| f64::from(d.size) / f64::from(n));
+    // The mean elements of a tile along both sides.
+    let mean = |side: Side, tiles: u32| f64::from(side.size) / f64::from(tiles);
+    let (inside, outside) = (mean(sides.along_in, down), mean(sides.along_out, across));
     let width = f64::from(layout.width);
     let sectors = |run: f64| elements / run * layout.sectors_of_run(run * width).max(1.0);
     let (read, written) = (sectors(inside), sectors(outside));
-    let details = match is_narrow {
+    let details = match sides.how {
         // Vectors that contain a length are put together from two.
-        true if sides[0] == axis && along_out.length_stride != 0 => layout.lane_count() as f64 * 16.0 / width / WARP,
-        _ if scattered => elements / WARP,
+        REVERSE_ROWS if is_narrow => layout.lane_count() as f64 * 16.0 / width / WARP,
+        REVERSE_COLUMNS => elements / WARP,
         _ => 0.0,
     };
     let warps = f64::from(blocks) * f64::from(THREADS) / WARP;
@@ -118,17 +197,17 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
         ..layout.work()
     };
     let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        let sides = self::sides(layout).unwrap_or_default();
-        let ([down, across], outer) = tiles(layout, sides);
-        let dim = |n: usize| dim_of(layout, n);
-        let (tiles, axis) = (down * across, layout.dimensions.len());
-        let others = (0..=axis).filter(|n| !sides.contains(n) && dimension(layout, *n).size > 1).map(dim);
+        let Ok(sides) = Sides::new(layout) else { return words(Transposed::zeroed()) };
+        let ([down, across], outer) = sides.tiles(layout);
+        let tiles = down * across;
         words(Transposed {
-            r: layout.parameters(outer * u64::from(tiles), others),
-            along_in: dim(sides[0]),
-            along_out: dim(sides[1]),
+            r: layout.parameters(outer * u64::from(tiles), sides.others(layout, true).map(|n| dim_of(layout, n))),
+            along_in: sides.along_in.along(layout),
+            along_out: sides.along_out.along(layout),
             tiles: FastDiv::new(tiles),
             tiles_along_out: FastDiv::new(across),
+            how: sides.how,
+            two: [sides.along_in, sides.along_out].iter().any(|side| side.places[1].is_some()).into(),
         })
     };
     let alignment = if VECTORS { VEC16 } else { layout.width };
@@ -236,7 +315,7 @@ fn varies(layout: &Layout<'_>, dimensions: &[Cut]) -> bool {
 }
 
 /// The places of all dimensions that are not among `taken`.
-fn places<'a>(layout: &'a Layout<'_>, taken: &'a [Cut]) -> impl Iterator<Item = usize> + 'a {
+fn places<'a>(layout: &'a Layout<'_>, taken: &'a [Cut]) -> impl DoubleEndedIterator<Item = usize> + 'a {
     let is_free = |n: &usize| dimension(layout, *n).size > 1 && taken.iter().all(|cut| cut.place != *n);
     (0..=layout.dimensions.len()).filter(is_free)
 }

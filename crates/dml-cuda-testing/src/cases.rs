@@ -259,6 +259,12 @@ pub fn reversals() -> Vec<Case> {
                     let lengths = BufferTensorDesc::strided(T::UInt32, &one, &strides);
                     let output = BufferTensorDesc::packed(data_type, sizes);
                     add(&input, &lengths, &output, axis as u32, false);
+                    // No two dimensions are contiguous together.
+                    if sizes[0] == 144 {
+                        let gaps = BufferTensorDesc::strided(data_type, sizes, &nested_strides(sizes, 0..3, || 16));
+                        let padded = BufferTensorDesc::strided(data_type, sizes, &padded_strides(sizes, 16));
+                        add(&gaps, &lengths, &padded, axis as u32, false);
+                    }
                 }
             }
         }

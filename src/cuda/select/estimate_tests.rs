@@ -9,7 +9,7 @@ use std::io::Read;
 
 use super::{reverse_subsequences as reverse, Considered};
 use crate::cuda::estimate;
-use crate::cuda::{GpuTarget, Mode};
+use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 use crate::dml_cuda_testing::repository;
 use crate::plan::reverse_plan::Plan;
@@ -173,6 +173,41 @@ fn a_dimension_more_is_not_estimated_much_slower() {
             assert!(six < five * 4, "{width} bytes, {mode:?}: {five:?}, {six:?}");
         }
     }
+}
+
+/// Rows of tiles are along two dimensions that are contiguous together, but not if they would have to be reversed then.
+#[test]
+fn transposed_rows_are_long_and_not_reversed() {
+    let target = "h100".parse().expect("a target");
+    // The fields of a layout, the first launch in shared memory, and its last parameters: how, two.
+    let cases = [
+        ("1,3776x4x448,1,1792x448x1,4x1x15104,3776x1x1", "reverse_transposed_1", [0, 1]),
+        ("1,64x1024x512,2,1024x1x65536,524288x512x1,64x1x1", "reverse_transposed_1", [0, 0]),
+        ("2,64x1024x512,2,1024x1x65536,524288x512x1,1x1024x1", "reverse_transposed_scatter_2", [3, 1]),
+        ("1,2048x1000x32,2,32000x32x1,1x2048x2048000,1x1000x1", "reverse_transposed_1", [1, 1]),
+        ("1,64x300x512,1,300x1x19200,153600x512x1,64x1x1", "reverse_transposed_1", [1, 1]),
+        ("2,64x300x512,1,300x1x19200,153600x512x1,64x1x512", "reverse_transposed_2", [2, 0]),
+        ("4,54166x3x100,1,3x1x162498,300x100x1,54166x1x1", "reverse_transposed_4", [1, 1]),
+    ];
+    for (layout, kernel, expected) in cases {
+        let plan = plan(&layout.split(',').collect::<Vec<_>>());
+        let launches = reverse::candidates(&plan, &target, Mode::Copying).into_iter().map(|found| found.launch);
+        let of_tiles = |launch: &Launch| launch.entry.name.starts_with("reverse_transposed") && launch.shared > 0;
+        let found: Vec<_> = launches.filter(of_tiles).map(|launch| (launch.entry.name, launch.params[61])).collect();
+        let [how, two] = expected;
+        assert!(found.contains(&(kernel, how | two << 32)), "{layout}: {found:?}");
+    }
+}
+
+/// A tile of one element along a dimension scatters, although lengths vary along that dimension.
+#[test]
+fn transposed_tiles_of_one_element_along_a_dimension_scatter() {
+    let fields = "8,16x24x7x32x64,3,344064x14336x2048x64x1,5376x7x1x168x86016,16x24x1x1x64";
+    let plan = plan(&fields.split(',').collect::<Vec<_>>());
+    let candidates = reverse::candidates(&plan, &"h100".parse().expect("a target"), Mode::Copying);
+    let of = candidates.iter().find(|found| found.variant == "8 elements of a row").expect("tiles of 7 by 32");
+    // The last parameters: dimensions of a tile, whether it scatters.
+    assert_eq!(of.launch.params.last().map(|last| last >> 32), Some(1), "{:?}", of.launch);
 }
 
 #[test]

@@ -80,7 +80,8 @@ struct Sides {
 }
 
 impl Sides {
-    /// The longest sides whose elements can be reversed.
+    /// Sides of two dimensions where that can be, the output's first. Rows of 1 and 2 bytes stay shorter rather than
+    /// that they are reversed.
     fn new(layout: &Layout<'_>) -> Result<Self, RejectReason> {
         let strides: [Stride; 2] = [|d| d.in_stride, |d| d.out_stride];
         let [inner_in, inner_out] =
@@ -94,8 +95,15 @@ impl Sides {
             let along_in = Side::new(layout, inner_in, strides_in, along_out.places);
             Ok(Self { how: how(layout, along_in, along_out)?, along_in, along_out })
         };
-        let one_outer = || attempt([false, true]).or_else(|_| attempt([true, false]));
-        attempt([true; 2]).or_else(|_| one_outer()).or_else(|_| attempt([false; 2]))
+        let plain = attempt([false; 2]);
+        let is_good = |sides: &Self| {
+            layout.width >= 4 || sides.how <= WRITE || plain.as_ref().is_ok_and(|plain| plain.how > WRITE)
+        };
+        let longer = [[true; 2], [false, true], [true, false]]
+            .into_iter()
+            .filter_map(|has_outer| attempt(has_outer).ok())
+            .find(is_good);
+        longer.map_or(plain, Ok)
     }
 
     /// Tiles along both sides, and positions in the other dimensions.

@@ -179,7 +179,7 @@ fn a_dimension_more_is_not_estimated_much_slower() {
 #[test]
 fn transposed_rows_are_long_and_not_reversed() {
     let target = "h100".parse().expect("a target");
-    // The fields of a layout, the first launch in shared memory, and its last parameters: how, two.
+    // The fields of a layout, a launch in shared memory, and its last parameters: how, two.
     let cases = [
         ("1,3776x4x448,1,1792x448x1,4x1x15104,3776x1x1", "reverse_transposed_1", [0, 1]),
         ("1,64x1024x512,2,1024x1x65536,524288x512x1,64x1x1", "reverse_transposed_1", [0, 0]),

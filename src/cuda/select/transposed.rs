@@ -95,15 +95,10 @@ impl Sides {
             let along_in = Side::new(layout, inner_in, strides_in, along_out.places);
             Ok(Self { how: how(layout, along_in, along_out)?, along_in, along_out })
         };
-        let plain = attempt([false; 2]);
-        let is_good = |sides: &Self| {
-            layout.width >= 4 || sides.how <= WRITE || plain.as_ref().is_ok_and(|plain| plain.how > WRITE)
-        };
-        let longer = [[true; 2], [false, true], [true, false]]
-            .into_iter()
-            .filter_map(|has_outer| attempt(has_outer).ok())
-            .find(is_good);
-        longer.map_or(plain, Ok)
+        let attempts = [[true; 2], [false, true], [true, false], [false; 2]].map(attempt);
+        let is_reversed = |sides: &Self| layout.width < 4 && sides.how > WRITE;
+        let found = attempts.into_iter().filter_map(Result::ok).min_by_key(is_reversed);
+        found.map_or_else(|| attempt([false; 2]), Ok)
     }
 
     /// Tiles along both sides, and positions in the other dimensions.

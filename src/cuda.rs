@@ -17,11 +17,11 @@ mod tuning;
 #[cfg(all(test, in_repository))]
 mod kernel_tests;
 
+pub use driver::Properties;
 pub(crate) use driver::{
     current_ordinal, describe, device_count, times, Context, Event, Graph, Lengths, LoadedKernel, Memory, Stream,
     StreamHandle, Tensors,
 };
-pub use driver::{CudaError, Properties};
 pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::{load, Launcher, Loaded};
 pub use target::{GpuTarget, ParseGpuTargetError};

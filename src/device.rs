@@ -1,14 +1,9 @@
 //! Devices, on which operators are created, compiled and run.
 
-pub(crate) mod binding;
-pub(crate) mod binding_error;
 pub(crate) mod buffer;
 pub(crate) mod compile;
 pub(crate) mod compile_options;
-pub(crate) mod errors;
-pub(crate) mod graph;
 pub(crate) mod measure;
-pub(crate) mod operand;
 pub(crate) mod operator;
 pub(crate) mod stream;
 
@@ -16,8 +11,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::cuda;
-use crate::desc::FeatureLevel;
+use crate::desc::{tensor_support, FeatureLevel, OperatorType, TensorRole, TensorSupport};
 use crate::device::compile_options::CompileOptions;
+use crate::environment::EnvironmentError;
+use crate::error::DeviceError;
 
 /// A device to create, compile and run operators on: `IDMLDevice`. Cheap to clone, usable from any thread.
 ///
@@ -34,6 +31,116 @@ pub struct Device {
     pub(crate) context: Option<Arc<cuda::Context>>,
     pub(crate) feature_level: FeatureLevel,
     pub(crate) compile_options: CompileOptions,
+}
+
+impl Device {
+    /// The CPU: the reference, for machines with no GPU.
+    pub fn cpu() -> Self {
+        Self { context: None, feature_level: FeatureLevel::HIGHEST, compile_options: CompileOptions::default() }
+    }
+
+    /// The GPU with that ordinal. Uses its primary context.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError`]: the machine has no driver, or no such GPU.
+    pub fn cuda(ordinal: usize) -> Result<Self, DeviceError> {
+        Ok(Self { context: Some(cuda::Context::of(ordinal)?), ..Self::cpu() })
+    }
+
+    /// How many GPUs there are: 0 if there is no driver, or if it fails. [`Device::cuda_status`] tells which.
+    pub fn cuda_count() -> usize {
+        Self::cuda_status().unwrap_or(0)
+    }
+
+    /// How many GPUs the driver reports, or why it reports none.
+    ///
+    /// # Errors
+    ///
+    /// - [`DeviceError::NoDriver`]: the machine has no driver library.
+    /// - [`DeviceError::DriverNotLoaded`], [`DeviceError::DriverTooOld`]: it has one that cannot be used.
+    /// - [`DeviceError::Cuda`]: the driver failed, for example because the kernel module has another version, or
+    ///   because a container has no access to the device.
+    pub fn cuda_status() -> Result<usize, DeviceError> {
+        cuda::device_count()
+    }
+
+    /// The ordinal of the GPU whose context is current on the calling thread: the one on which a framework runs a
+    /// callback.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError`], as for [`Device::cuda_status`], or if no context is current.
+    pub fn current_cuda_ordinal() -> Result<usize, DeviceError> {
+        cuda::current_ordinal()
+    }
+
+    /// The GPUs of this machine, without opening them. Empty if there is no driver library.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError`]: the driver failed.
+    pub fn cuda_adapters() -> Result<Vec<Adapter>, DeviceError> {
+        let adapter = |ordinal| cuda::describe(ordinal).map(|(name, properties)| Adapter { ordinal, name, properties });
+        match Self::cuda_status() {
+            Err(DeviceError::NoDriver) => Ok(Vec::new()),
+            status => (0..status?).map(adapter).collect(),
+        }
+    }
+
+    /// This device with a lower feature level. The default is the highest.
+    pub fn with_feature_level(mut self, level: FeatureLevel) -> Self {
+        self.feature_level = level;
+        self
+    }
+
+    /// This device with the [options](Self::compile_options) that the environment sets when the process first asks:
+    /// kernels are [kept specialized](crate::Specialize::Kept) if `DML_CUDA_SPECIALIZE` is 1, and
+    /// [measured](CompileOptions::measure) if `DML_CUDA_SELECT` is `measure`.
+    ///
+    /// # Errors
+    ///
+    /// A variable has another value than the known ones.
+    pub fn with_environment(mut self) -> Result<Self, EnvironmentError> {
+        self.compile_options = CompileOptions::read_environment()?;
+        Ok(self)
+    }
+
+    /// The options with which operators are compiled, unless a call has others.
+    pub fn compile_options(&self) -> CompileOptions {
+        self.compile_options
+    }
+
+    /// The feature level whose rules apply.
+    pub fn feature_level(&self) -> FeatureLevel {
+        self.feature_level
+    }
+
+    /// Which dimension counts and data types this device accepts for a tensor of an operator at its feature level.
+    /// `None` if the operator does not exist at that level, or has no such tensor.
+    pub fn check_tensor_support(&self, operator: OperatorType, role: TensorRole) -> Option<TensorSupport> {
+        tensor_support(operator, role, self.feature_level)
+    }
+
+    /// The GPU's name as its driver gives it, or `CPU`.
+    pub fn name(&self) -> &str {
+        self.context.as_ref().map_or("CPU", |context| &context.name)
+    }
+
+    /// The GPU's ordinal; `None` for the CPU.
+    pub fn ordinal(&self) -> Option<usize> {
+        self.context.as_ref().map(|context| context.ordinal)
+    }
+
+    /// The GPU's properties; `None` for the CPU.
+    pub fn cuda_properties(&self) -> Option<&cuda::Properties> {
+        self.context.as_ref().map(|context| &context.properties)
+    }
+
+    /// Whether both are the same GPU, or both the CPU: memory and streams of one then work with the other.
+    pub fn same_as(&self, other: &Device) -> bool {
+        self.ordinal() == other.ordinal()
+    }
 }
 
 /// Writes `NVIDIA H200 (cuda 0)` or `CPU`.

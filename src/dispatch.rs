@@ -1,8 +1,329 @@
-//! Dispatch: runs compiled operators on memory. A file for each way to hand memory over.
+//! Dispatch: runs compiled operators on memory. Buffers that are bound, slices of the host, raw pointers and slices of
+//! cudarc are ways to hand memory over. There is one check of it, and one call that runs an operator on it.
+#![allow(unsafe_code)]
 
-mod bound;
+pub(crate) mod binding;
 #[cfg(feature = "cudarc-0_19")]
 pub(crate) mod cudarc_slices;
-pub(crate) mod dispatch_error;
-pub(crate) mod host;
-pub(crate) mod raw;
+pub(crate) mod graph;
+
+use crate::address::{Address, RawStream};
+use crate::cpu::Operands;
+use crate::cuda::{Addresses, Mode, StreamHandle};
+use crate::desc::{BufferTensorDesc, TensorRole};
+use crate::device::buffer::Buffer;
+use crate::device::operator::{bytes_of_element, CompiledOperator};
+use crate::device::Device;
+use crate::error::{BindingError, DispatchError};
+use crate::trace::span;
+
+/// The memory of all tensors of one dispatch, checked by [`check`].
+pub(crate) enum Tensors<'a> {
+    /// Slices of the host, for the CPU.
+    Host(Operands<'a>),
+    /// Addresses in a GPU's memory, and the stream.
+    Gpu(Addresses<'a>, StreamHandle),
+}
+
+/// Runs an operator on the CPU, or queues it on a stream of its GPU. Every dispatch ends here.
+///
+/// # Safety
+///
+/// For [`Tensors::Gpu`], the promises of [`CompiledOperator::dispatch_raw`].
+pub(crate) unsafe fn dispatch(
+    operator: &CompiledOperator,
+    tensors: Tensors<'_>,
+    in_place: bool,
+) -> Result<(), DispatchError> {
+    let inner = &operator.inner;
+    span!("dispatch", operator = operator.operator_type().name(), device = inner.device, in_place = in_place);
+    match (tensors, &inner.launcher) {
+        (Tensors::Host(operands), None) => inner.plan.run_on_cpu(operands),
+        // SAFETY: the caller's promises are those that a launch needs of the addresses and of the stream.
+        (Tensors::Gpu(addresses, stream), Some(launcher)) => unsafe {
+            launcher.launch(&addresses, Mode::new(in_place), stream)
+        },
+        _ => Err(OTHER_DEVICE),
+    }
+}
+
+/// Binding checks that buffers are of the operator's device (binding.device).
+const OTHER_DEVICE: DispatchError = DispatchError::Bug("an operator or a buffer of another device");
+
+impl CompiledOperator {
+    /// Runs an operator of the CPU device on slices of host memory. The work is done when this returns. The inputs are
+    /// in the order of the descriptor's fields, each from its tensor's first element on.
+    ///
+    /// ```
+    /// use dml_cuda::{BufferTensorDesc, Device, ReverseSubsequencesDesc, TensorDataType};
+    ///
+    /// let device = Device::cpu();
+    /// let tensor = BufferTensorDesc::packed(TensorDataType::UInt8, &[4]);
+    /// let operator = device.create_operator(ReverseSubsequencesDesc {
+    ///     input_tensor: tensor.clone(),
+    ///     sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &[1]),
+    ///     output_tensor: tensor,
+    ///     axis: 0,
+    /// })?;
+    /// let mut output = [0; 4];
+    /// let inputs: [&[u8]; 2] = [&[1, 2, 3, 4], bytemuck::cast_slice(&[3u32])];
+    /// device.compile_operator(&operator)?.dispatch_on_host(&inputs, &mut output)?;
+    /// assert_eq!(output, [3, 2, 1, 4]);
+    /// # Ok::<(), dml_cuda::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError`], with nothing written: the operator is of a GPU; the number of inputs is wrong; a slice is
+    /// smaller than its tensor or not aligned to its elements; the operator was compiled for in-place work.
+    pub fn dispatch_on_host(&self, inputs: &[&[u8]], output: &mut [u8]) -> Result<(), DispatchError> {
+        self.run_on_host(inputs, output, false)
+    }
+
+    /// Runs in place on slices of host memory, for an operator with two inputs. `data` is the first input and the
+    /// output; `second` is the other input, such as SequenceLengthsTensor.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`dispatch_on_host`](Self::dispatch_on_host); the input and the output have different strides.
+    pub fn dispatch_in_place_on_host(&self, second: &[u8], data: &mut [u8]) -> Result<(), DispatchError> {
+        self.run_on_host(&[second], data, true)
+    }
+
+    /// `inputs` are those that are not the output: in place, all but the first.
+    fn run_on_host(&self, inputs: &[&[u8]], output: &mut [u8], in_place: bool) -> Result<(), DispatchError> {
+        if self.device().ordinal().is_some() {
+            let (found, required) = ("host memory".to_owned(), self.device().to_string());
+            return Err(BindingError::Device { tensor: TensorRole::Output, found, required }.into());
+        }
+        let memory = |slice: &[u8]| Memory::Slice { address: slice.as_ptr() as u64, bytes: slice.len() as u64 };
+        let to = memory(output);
+        let read: Vec<_> = in_place.then_some(to).into_iter().chain(inputs.iter().map(|input| memory(input))).collect();
+        check(self, read.into_iter(), to, Alignment::Element)?;
+        // SAFETY: this is the host's memory.
+        unsafe { dispatch(self, Tensors::Host(Operands { inputs, output }), in_place) }
+    }
+
+    /// Runs the operator on raw pointers. On a GPU it queues the work on a raw stream; on the CPU device it works on
+    /// host memory and is done when it returns.
+    ///
+    /// On a GPU this is one `cuLaunchKernel`, with no copy, no allocation, no event and no wait, also while the stream
+    /// is being captured into a CUDA graph. It leaves the calling thread's current context as it was.
+    ///
+    /// `inputs` are the addresses of the first elements of the descriptor's input tensors, in the order of its fields
+    /// (InputTensor, SequenceLengthsTensor; none for a fill). `output` is the address of the output tensor's first
+    /// element. Bound buffers are aligned to 16 bytes; these pointers need only be aligned to their elements, or to
+    /// what the operator was compiled for. If `output` equals InputTensor's address, the operator runs in place.
+    ///
+    /// `stream` is a `CUstream` or a `cudaStream_t`. Null and `CU_STREAM_LEGACY` (1) are the legacy default stream,
+    /// `CU_STREAM_PER_THREAD` (2) is the calling thread's. On the CPU device it is null.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError`], with nothing queued and nothing written:
+    /// - the number of inputs is wrong;
+    /// - a pointer is null or misaligned;
+    /// - the output overlaps the lengths, overlaps a part of the input, or equals the input with other strides;
+    /// - the operator was not compiled for this dispatch;
+    /// - the operator is of the CPU and the stream is not null;
+    /// - the driver failed.
+    ///
+    /// # Safety
+    ///
+    /// The caller promises that, from this call until the queued work is done (for a captured call: until the last
+    /// replay of every graph that contains it is done),
+    ///
+    /// 1. each pointer is the address of its tensor's first element, and the operator's device can read the tensor's
+    ///    bytes from the first element to the last, and write the output's; on the CPU device all of them, the output's
+    ///    too, are initialized;
+    /// 2. no other work writes these bytes, or reads the output's, unless a stream order or an event puts it before or
+    ///    after;
+    /// 3. `stream` is a live stream of the operator's device and of its primary context, or 0, 1 or 2;
+    /// 4. this operator, or a clone of it, is alive.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dml_cuda::lowering::{Lowered, LoweredSequence};
+    /// use dml_cuda::{CompileOptions, Device, RawStream, TensorDataType};
+    /// let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::UInt8, 4, 9, 3));
+    /// let operator = Device::cpu().compile_lowered(&sequence, CompileOptions::default())?;
+    /// let mut output = [0u8; 4];
+    /// // SAFETY: the pointer is that of four initialized bytes, which nothing else uses. The CPU device is done when
+    /// // the call returns.
+    /// unsafe { operator.dispatch_raw(&[], output.as_mut_ptr().into(), RawStream::NULL)? };
+    /// assert_eq!(output, [9, 12, 15, 18]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub unsafe fn dispatch_raw(
+        &self,
+        inputs: &[Address],
+        output: Address,
+        stream: RawStream,
+    ) -> Result<(), DispatchError> {
+        // SAFETY: promises 1 to 4 above.
+        unsafe { self.run_at(inputs, output, stream, Alignment::Element) }
+    }
+
+    /// Runs at addresses of a least alignment.
+    ///
+    /// # Safety
+    ///
+    /// The promises of [`dispatch_raw`](Self::dispatch_raw).
+    pub(crate) unsafe fn run_at(
+        &self,
+        inputs: &[Address],
+        output: Address,
+        stream: RawStream,
+        alignment: Alignment,
+    ) -> Result<(), DispatchError> {
+        let memory = |Address(address)| Memory::Raw { address };
+        let in_place = check(self, inputs.iter().copied().map(memory), memory(output), alignment)?;
+        if self.device().ordinal().is_some() {
+            let addresses = Addresses { inputs: bytemuck::cast_slice(inputs), output: output.0 };
+            // SAFETY: promise 3 is what the handle needs: a live stream of the context that the kernels were loaded
+            // into. The others are what the dispatch needs.
+            return unsafe { dispatch(self, Tensors::Gpu(addresses, StreamHandle::borrow(stream)), in_place) };
+        }
+        if stream != RawStream::NULL {
+            return Err(DispatchError::Stream { found: stream.0 as u64 });
+        }
+        let signature = self.signature();
+        let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), address)| {
+            // SAFETY: promise 1 makes these initialized bytes of this process. `check` has found that they are not
+            // null, and that they do not overlap the output. Promise 2: nobody writes them meanwhile.
+            unsafe { std::slice::from_raw_parts(address.0 as *const u8, desc.span_in_bytes() as usize) }
+        });
+        let inputs: Vec<&[u8]> = read.collect();
+        let bytes = signature.output.span_in_bytes() as usize;
+        // SAFETY: promises 1 and 2, and `check`, hold for the output, too. In place, no slice of the first input is
+        // made, so this is the only one.
+        let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
+        // SAFETY: this is the host's memory.
+        unsafe { dispatch(self, Tensors::Host(Operands { inputs: &inputs, output }), in_place) }
+    }
+}
+
+type Tensor<'a> = (TensorRole, &'a BufferTensorDesc);
+
+/// The memory of one tensor.
+#[derive(Clone, Copy)]
+pub(crate) enum Memory<'a> {
+    /// A range of a buffer.
+    Bound { buffer: &'a Buffer, offset: u64, bytes: u64 },
+    /// A slice that this crate does not own.
+    Slice { address: u64, bytes: u64 },
+    /// A raw pointer: its caller promises the tensor's bytes.
+    Raw { address: u64 },
+}
+
+impl<'a> Memory<'a> {
+    /// Where a tensor is: the buffer, and the begin and the end as offsets in it or as addresses.
+    fn range(self, desc: &BufferTensorDesc) -> (Option<&'a Buffer>, u64, u64) {
+        let (buffer, begin, bytes) = match self {
+            Self::Bound { buffer, offset, .. } => (Some(buffer), offset, desc.total_tensor_size_in_bytes),
+            Self::Slice { address, .. } | Self::Raw { address } => (None, address, desc.span_in_bytes()),
+        };
+        (buffer, begin, begin.saturating_add(bytes))
+    }
+}
+
+/// The least alignment of the memory of a dispatch.
+#[derive(Clone, Copy)]
+pub(crate) enum Alignment {
+    /// 16 bytes, as DirectML requires of bound ranges.
+    Binding,
+    /// The tensor's element.
+    Element,
+    /// None: the CPU reads and writes bytes.
+    Byte,
+}
+
+impl Alignment {
+    fn bytes(self, desc: &BufferTensorDesc) -> u32 {
+        match self {
+            Self::Binding => 16,
+            Self::Element => bytes_of_element(desc),
+            Self::Byte => 1,
+        }
+    }
+}
+
+/// Checks that memory fits the tensors, that it overlaps only where the operator allows it, and that the operator was
+/// compiled for it. Returns whether the output is the first input.
+pub(crate) fn check<'a>(
+    operator: &CompiledOperator,
+    inputs: impl ExactSizeIterator<Item = Memory<'a>> + Clone,
+    output: Memory<'a>,
+    alignment: Alignment,
+) -> Result<bool, BindingError> {
+    let signature = operator.signature();
+    let (found, required) = (inputs.len(), signature.inputs().len());
+    if found != required {
+        return Err(BindingError::Count { found, required });
+    }
+    for (n, (tensor, memory)) in signature.tensors().zip(inputs.clone().chain([output])).enumerate() {
+        // Only the first input and the output have a promised alignment.
+        let is_promised = n == 0 || tensor.0 == TensorRole::Output;
+        let promised = if is_promised { operator.inner.options.pointer_alignment } else { 1 };
+        check_tensor(operator.device(), tensor, memory, promised.max(alignment.bytes(tensor.1)))?;
+    }
+
+    let mut in_place = false;
+    let (written, to, end_of_output) = output.range(signature.output);
+    for (n, (&(tensor, desc), input)) in signature.inputs().iter().zip(inputs).enumerate() {
+        let (read, from, end) = input.range(desc);
+        let other_buffer = read.zip(written).is_some_and(|(read, written)| !read.same_as(written));
+        if other_buffer || from >= end_of_output || to >= end {
+            continue;
+        }
+        if n > 0 || from != to {
+            let required = if n == 0 { "be the same range, to run in place, or lie apart" } else { "lie apart" };
+            let pointers = read.is_none().then_some((to, from));
+            return Err(BindingError::Overlap { tensor, found: from.max(to), pointers, required });
+        }
+        if !operator.inner.plan.runs_in_place() {
+            return Err(BindingError::InPlace);
+        }
+        in_place = true;
+    }
+    match operator.inner.options.in_place {
+        Some(promised) if promised != in_place => Err(BindingError::Promise { promised }),
+        _ => Ok(in_place),
+    }
+}
+
+/// Checks the memory of one tensor.
+fn check_tensor(
+    device: &Device,
+    (tensor, desc): Tensor<'_>,
+    memory: Memory<'_>,
+    alignment: u32,
+) -> Result<(), BindingError> {
+    let aligned = |what, found: u64, alignment: u32| match u64::from(alignment) {
+        required if found.is_multiple_of(required) => Ok(()),
+        required => Err(BindingError::Alignment { tensor, what, found, required }),
+    };
+    match memory {
+        Memory::Bound { buffer, offset, bytes } => {
+            if !buffer.device().same_as(device) {
+                let (found, required) = (buffer.device().to_string(), device.to_string());
+                return Err(BindingError::Device { tensor, found, required });
+            }
+            let (size_in_bytes, required) = (buffer.size_in_bytes(), desc.total_tensor_size_in_bytes);
+            if offset.checked_add(bytes).is_none_or(|end| end > size_in_bytes) {
+                return Err(BindingError::Range { tensor, offset, length: bytes, size_in_bytes });
+            }
+            aligned("offset", offset, alignment.max(desc.guaranteed_base_offset_alignment))?;
+            if bytes < required {
+                return Err(BindingError::Size { tensor, found: bytes, required });
+            }
+            Ok(())
+        }
+        Memory::Slice { bytes, .. } if bytes < desc.span_in_bytes() => {
+            Err(BindingError::Slice { tensor, found: bytes, required: desc.span_in_bytes() })
+        }
+        Memory::Slice { address: 0, .. } | Memory::Raw { address: 0 } => Err(BindingError::Null { tensor }),
+        Memory::Slice { address, .. } | Memory::Raw { address } => aligned("pointer", address, alignment),
+    }
+}

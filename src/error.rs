@@ -1,14 +1,19 @@
-//! Errors. Each type can arise in one step only, and is defined there: a caller that has passed a step need not match
-//! its errors again. [`Error`] is for the short paths, which take all steps at once.
+//! Errors, with their messages. Each type can arise in one step only: a caller that has passed a step need not match its
+//! errors again. [`Error`] is for the short paths, which take all steps at once. Those of validation are in `validate`.
 
-pub use crate::cuda::CudaError;
+mod binding;
+mod device;
+mod dispatch;
+mod lowering;
+
+pub use binding::BindingError;
+pub use device::{BufferError, CompileError, CudaError, DeviceError};
+pub use dispatch::DispatchError;
+pub use lowering::LoweringError;
+
 use crate::cuda::ParseGpuTargetError;
 use crate::desc::{Names, ParseFeatureLevelError, ParseOperatorTypeError, ParseTensorDataTypeError, TensorRole};
-pub use crate::device::binding_error::BindingError;
-pub use crate::device::errors::{BufferError, CompileError, DeviceError};
-pub use crate::dispatch::dispatch_error::DispatchError;
 use crate::environment::EnvironmentError;
-use crate::lowering::lowering_error::LoweringError;
 use crate::lowering::RangeError;
 use crate::validate::{ParseDirectMlVersionError, ParseRuleError, ValidationErrors};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::cuda::select::Considered;
 use crate::cuda::{GpuTarget, Launch, Mode};
-use crate::device::operator::{CompiledOperator, Measured};
+use crate::device::operator::{CompiledOperator, Measured, Operator};
 use crate::operator_plan::OperatorPlan;
 pub use crate::plan::MergedDimension;
 use crate::plan::Summary;
@@ -90,26 +90,37 @@ pub struct ExplainedLaunch {
     pub specializable: bool,
 }
 
-/// What the dispatches of a compiled operator do.
-pub(crate) fn of_compiled(operator: &CompiledOperator) -> Explanation {
-    let inner = &operator.inner;
-    let mut explanation = of_plan(&inner.plan, operator.device().context.as_ref().map(|context| &context.target));
-    for explained in &mut explanation.modes {
-        let mode = Mode::new(explained.in_place);
-        // With the options of compiling, other launches may have been chosen.
-        if let Some(launches) = inner.launcher.as_ref().and_then(|launcher| launcher.launches(mode)) {
-            explained.launches = launches.map(explain_launch).collect();
-        }
-        for measured in inner.measured.iter().filter(|measured| measured.mode == mode) {
-            explained.add_measured(measured);
-        }
-        explained.kernels.sort_by_key(|of| (of.estimate, of.kernel.clone(), of.variant.clone()));
+impl Operator {
+    /// What a dispatch would do on such a GPU, which need not exist: merged dimensions, bytes, kernels with
+    /// their estimates, grids, and why other kernels cannot run.
+    pub fn explain(&self, target: &GpuTarget) -> Explanation {
+        of_plan(&self.plan(), Some(target))
     }
-    explanation
+}
+
+impl CompiledOperator {
+    /// What a dispatch will do: merged dimensions, bytes and, on a GPU, kernels with their estimates, grids,
+    /// and why other kernels cannot run.
+    pub fn explain(&self) -> Explanation {
+        let inner = &self.inner;
+        let mut explanation = of_plan(&inner.plan, self.device().context.as_ref().map(|context| &context.target));
+        for explained in &mut explanation.modes {
+            let mode = Mode::new(explained.in_place);
+            // With the options of compiling, other launches may have been chosen.
+            if let Some(launches) = inner.launcher.as_ref().and_then(|launcher| launcher.launches(mode)) {
+                explained.launches = launches.map(explain_launch).collect();
+            }
+            for measured in inner.measured.iter().filter(|measured| measured.mode == mode) {
+                explained.add_measured(measured);
+            }
+            explained.kernels.sort_by_key(|of| (of.estimate, of.kernel.clone(), of.variant.clone()));
+        }
+        explanation
+    }
 }
 
 /// What a plan does on a GPU; on the CPU if there is no target.
-pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explanation {
+fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explanation {
     let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
     let mode = |name, in_place, bytes| {
         let (launches, kernels, rejected) = (Vec::new(), Vec::new(), Vec::new());

@@ -28,7 +28,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address;
-mod api;
 mod cpu;
 mod cuda;
 mod desc;
@@ -53,16 +52,16 @@ pub use desc::{
     OperatorType, ParseOperatorTypeError, ParseTensorDataTypeError, Place, ReverseSubsequencesDesc, ScalarUnion,
     SequenceElement, TensorDataType, TensorFlags, TensorRole, TensorSupport,
 };
-pub use device::binding::{BindingTable, BufferBinding};
 pub use device::buffer::Buffer;
 pub use device::compile::MeasuredKernel;
 pub use device::compile_options::CompileOptions;
-pub use device::graph::Graph;
 pub use device::operator::{BindingProperties, CompiledOperator, Operator};
 pub use device::stream::{Event, Stream};
 pub use device::{Adapter, Device};
+pub use dispatch::binding::{BindingTable, BufferBinding};
 #[cfg(feature = "cudarc-0_19")]
 pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
+pub use dispatch::graph::Graph;
 pub use environment::EnvironmentError;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};

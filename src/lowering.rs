@@ -4,19 +4,19 @@
 //! A lowered operator is small and `Copy`, so that [`Device::compile_lowered`](crate::Device::compile_lowered) can look
 //! up the compiled one without allocating.
 
-pub(crate) mod cache;
+mod cache;
 mod foreign;
 mod lowered_reversal;
 mod lowered_sequence;
-pub(crate) mod lowering_error;
 mod range;
+mod run;
 
 pub use crate::desc::Names;
 use crate::desc::OperatorDesc;
+pub use crate::error::LoweringError;
 pub use foreign::{ForeignTensor, ReversalArrays};
 pub use lowered_reversal::LoweredReversal;
 pub use lowered_sequence::LoweredSequence;
-pub use lowering_error::LoweringError;
 pub use range::{integer_range_count, range_count, RangeError};
 
 /// An operator on tensors of other libraries, with everything that its descriptor depends on.

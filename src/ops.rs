@@ -4,10 +4,10 @@
 use crate::desc::{
     BufferTensorDesc, Delta, Element, FillValueSequenceDesc, Length, ReverseSubsequencesDesc, SequenceElement,
 };
-use crate::device::binding::BufferBinding;
 use crate::device::buffer::Buffer;
 use crate::device::operator::Operator;
 use crate::device::Device;
+use crate::dispatch::binding::BufferBinding;
 use crate::error::Error;
 
 /// A new packed tensor with those sizes, whose element i is `start + i·delta`.

@@ -18,11 +18,10 @@ mod primary;
 mod stream;
 mod trial;
 
-pub(crate) use context::{launch, Context};
+pub(crate) use context::Context;
 pub use device::Properties;
 pub(crate) use device::{current_ordinal, describe, device_count};
 pub(crate) use event::Event;
-pub use failure::CudaError;
 pub(crate) use graph::Graph;
 pub(crate) use handle::StreamHandle;
 pub(crate) use loaded_kernel::LoadedKernel;

@@ -68,7 +68,7 @@ impl Launcher {
     ///
     /// # Safety
     ///
-    /// The promises of [`driver::launch`], for the tensors of the operator that this was made for.
+    /// The promises of [`LoadedKernel::launch`], for the tensors of the operator that this was made for.
     #[allow(unsafe_code)]
     pub unsafe fn launch(
         &self,
@@ -78,8 +78,8 @@ impl Launcher {
     ) -> Result<(), DispatchError> {
         let launches = mode.of(&self.modes).as_deref().ok_or(NO_MODE)?;
         let Some((launch, kernel)) = choose(launches, addresses)? else { return Ok(()) };
-        // SAFETY: `driver::launch` needs these promises. `load` loaded the kernel into this context.
-        Ok(unsafe { driver::launch(&self.context, kernel, launch, addresses, stream) }?)
+        // SAFETY: `LoadedKernel::launch` needs these promises.
+        Ok(unsafe { kernel.launch(launch, addresses, stream) }?)
     }
 }
 

@@ -53,15 +53,26 @@ enum Storage {
     Cuda(cuda::Memory),
 }
 
-impl Buffer {
-    pub(crate) fn new(device: &Device, size_in_bytes: u64) -> Result<Self, BufferError> {
-        let of = |storage| Self { device: device.clone(), size_in_bytes, storage: Arc::new(storage) };
-        if let Some(context) = &device.context {
-            return Ok(of(Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?)));
-        }
-        Ok(of(Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?))))
+impl Device {
+    /// A buffer of that many bytes, all zero, aligned to at least 16 bytes.
+    pub fn create_buffer(&self, size_in_bytes: u64) -> Result<Buffer, BufferError> {
+        let storage = match &self.context {
+            Some(context) => Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?),
+            None => Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?)),
+        };
+        Ok(Buffer { device: self.clone(), size_in_bytes, storage: Arc::new(storage) })
     }
 
+    /// A buffer that holds `values`, padded with zeros to a multiple of 4 bytes.
+    pub fn create_buffer_from<T: Pod>(&self, values: &[T]) -> Result<Buffer, BufferError> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let buffer = self.create_buffer((bytes.len() as u64).next_multiple_of(4))?;
+        buffer.write(0, bytes)?;
+        Ok(buffer)
+    }
+}
+
+impl Buffer {
     /// Bytes of the buffer.
     pub fn size_in_bytes(&self) -> u64 {
         self.size_in_bytes

@@ -8,7 +8,7 @@ use crate::device::compile_options::CompileOptions;
 use crate::device::measure::{tensors, Measuring};
 use crate::device::operator::{CompiledOperator, Inner, Measured, Operator};
 use crate::device::Device;
-use crate::error::{CompileError, DispatchError};
+use crate::error::{CompileError, DispatchError, Error};
 use crate::trace::span;
 use crate::validate::validate;
 
@@ -33,87 +33,111 @@ pub struct MeasuredKernel {
     pub operator: CompiledOperator,
 }
 
-/// Compiles an operator for a device.
-pub(crate) fn compile(
-    operator: &Operator,
-    device: &Device,
-    options: CompileOptions,
-) -> Result<CompiledOperator, CompileError> {
-    span!("compile_operator", operator = operator.desc.operator_type().name(), device = device);
-    check_level(operator, device)?;
-    let found = options.pointer_alignment;
-    if found != 0 && !found.is_power_of_two() {
-        return Err(CompileError::PointerAlignment { found });
+impl Device {
+    /// Plans an operator for this device and looks up its kernels. Loads those that are used for the first time.
+    ///
+    /// # Errors
+    ///
+    /// [`CompileError`]: the device's feature level is lower than the one that the operator was created at, and rejects
+    /// it; or the driver failed.
+    pub fn compile_operator(&self, operator: &Operator) -> Result<CompiledOperator, CompileError> {
+        self.compile_operator_with(operator, self.compile_options())
     }
-    if options.in_place == Some(true) && operator.desc.signature().inputs().is_empty() {
-        return Err(CompileError::InPlace);
-    }
-    let plan = operator.plan();
-    let mut measured = Vec::new();
-    let launcher = match &device.context {
-        Some(context) => Some(launcher(&Measuring { operator, plan: &plan, context, options }, &mut measured)?),
-        None => None,
-    };
-    Ok(CompiledOperator {
-        inner: Arc::new(Inner {
-            launcher,
-            measured,
-            operator: operator.clone(),
-            device: device.clone(),
-            plan,
-            options,
-        }),
-    })
-}
 
-/// Fails if an operator was created at a higher feature level than the device's, which rejects it.
-pub(crate) fn check_level(operator: &Operator, device: &Device) -> Result<(), CompileError> {
-    let level = device.feature_level;
-    if level >= operator.level {
-        return Ok(());
-    }
-    validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })
-}
-
-/// Every kernel that can run an operator in one mode, alone, with its time.
-pub(crate) fn compile_each_kernel(
-    operator: &Operator,
-    device: &Device,
-    in_place: bool,
-) -> Result<Vec<MeasuredKernel>, DispatchError> {
-    let no_kernels = || DispatchError::Measure { found: device.to_string() };
-    let context = device.context.as_ref().ok_or_else(no_kernels)?;
-    let (plan, mode) = (operator.plan(), Mode::new(in_place));
-    if in_place && !plan.runs_in_place() {
-        return Ok(Vec::new());
-    }
-    let candidates = plan.candidates(&context.target, mode);
-    let launches = candidates.iter().map(|found| found.launch.clone()).collect();
-    let options = CompileOptions::default().with_in_place(in_place);
-    let loaded = load(context, launches, options.specialize)?;
-    let times = times(context, &tensors(operator, mode), 0, loaded.iter(), ROUNDS)?;
-    let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), time)| {
-        let mut modes = [None, None];
-        modes[usize::from(in_place)] = Some(vec![loaded]);
-        let alignment = found.launch.alignment;
-        let inner = Inner {
-            launcher: Some(Launcher::new(context, modes, options.specialize)),
-            measured: Vec::new(),
-            operator: operator.clone(),
-            device: device.clone(),
-            plan: plan.clone(),
-            options: options.with_pointer_alignment(alignment),
-        };
-        MeasuredKernel {
-            kernel: found.launch.entry.name.to_owned(),
-            variant: found.variant,
-            alignment,
-            estimate: found.estimate,
-            time,
-            operator: CompiledOperator { inner: Arc::new(inner) },
+    /// Plans an operator with [`CompileOptions`]. Skips kernels that the options exclude. A dispatch that needs one of
+    /// them fails.
+    ///
+    /// If the driver has not seen a kernel before, it compiles it, which takes milliseconds. Most layouts have two
+    /// kernels or more, depending on the alignment of the pointers and on whether the output is the input.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`compile_operator`](Self::compile_operator); the alignment is not a power of two; the operator
+    /// has no input, but the options say that it always runs in place.
+    pub fn compile_operator_with(
+        &self,
+        operator: &Operator,
+        options: CompileOptions,
+    ) -> Result<CompiledOperator, CompileError> {
+        span!("compile_operator", operator = operator.desc.operator_type().name(), device = self);
+        self.check_level(operator)?;
+        let found = options.pointer_alignment;
+        if found != 0 && !found.is_power_of_two() {
+            return Err(CompileError::PointerAlignment { found });
         }
-    });
-    Ok(each.collect())
+        if options.in_place == Some(true) && operator.desc.signature().inputs().is_empty() {
+            return Err(CompileError::InPlace);
+        }
+        let plan = operator.plan();
+        let mut measured = Vec::new();
+        let launcher = match &self.context {
+            Some(context) => Some(launcher(&Measuring { operator, plan: &plan, context, options }, &mut measured)?),
+            None => None,
+        };
+        Ok(CompiledOperator {
+            inner: Arc::new(Inner {
+                launcher,
+                measured,
+                operator: operator.clone(),
+                device: self.clone(),
+                plan,
+                options,
+            }),
+        })
+    }
+
+    /// Every kernel that can run an operator in place, or copying, least estimate first: compiled alone, and timed with
+    /// scratch memory of the tensors' sizes. `dml-cuda tune` prints these.
+    ///
+    /// # Errors
+    ///
+    /// [`CompileError::FeatureLevel`], as for [`compile_operator`](Self::compile_operator); [`DispatchError::Measure`]
+    /// on the CPU, which has no kernels; [`DispatchError::Cuda`], also if memory is short.
+    pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, Error> {
+        self.check_level(operator)?;
+        let no_kernels = || DispatchError::Measure { found: self.to_string() };
+        let context = self.context.as_ref().ok_or_else(no_kernels)?;
+        let (plan, mode) = (operator.plan(), Mode::new(in_place));
+        if in_place && !plan.runs_in_place() {
+            return Ok(Vec::new());
+        }
+        let candidates = plan.candidates(&context.target, mode);
+        let launches = candidates.iter().map(|found| found.launch.clone()).collect();
+        let options = CompileOptions::default().with_in_place(in_place);
+        let loaded = load(context, launches, options.specialize)?;
+        let times = times(context, &tensors(operator, mode), 0, loaded.iter(), ROUNDS)?;
+        let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), time)| {
+            let mut modes = [None, None];
+            modes[usize::from(in_place)] = Some(vec![loaded]);
+            let alignment = found.launch.alignment;
+            let inner = Inner {
+                launcher: Some(Launcher::new(context, modes, options.specialize)),
+                measured: Vec::new(),
+                operator: operator.clone(),
+                device: self.clone(),
+                plan: plan.clone(),
+                options: options.with_pointer_alignment(alignment),
+            };
+            MeasuredKernel {
+                kernel: found.launch.entry.name.to_owned(),
+                variant: found.variant,
+                alignment,
+                estimate: found.estimate,
+                time,
+                operator: CompiledOperator { inner: Arc::new(inner) },
+            }
+        });
+        Ok(each.collect())
+    }
+
+    /// Fails if an operator was created at a higher feature level than the device's, which rejects it.
+    fn check_level(&self, operator: &Operator) -> Result<(), CompileError> {
+        let level = self.feature_level;
+        if level >= operator.level {
+            return Ok(());
+        }
+        validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })
+    }
 }
 
 /// The launches of an operator's modes, loaded: those with the least estimates or, measured, the fastest of several.

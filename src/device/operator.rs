@@ -1,11 +1,15 @@
 //! Operators: validated descriptors, and their compiled form for a device.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cuda::{Launcher, Mode};
 use crate::desc::feature_level::FeatureLevel;
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, TensorRole};
+use crate::desc::{
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ScalarUnion, Signature, TensorDataType,
+    TensorRole,
+};
 use crate::device::compile_options::CompileOptions;
 use crate::device::Device;
 use crate::operator_plan::OperatorPlan;
@@ -20,14 +24,34 @@ pub struct Operator {
     pub(super) level: FeatureLevel,
 }
 
-impl Operator {
-    /// Validates a descriptor at a feature level.
-    pub(crate) fn new(desc: OperatorDesc, level: FeatureLevel) -> Result<Self, ValidationErrors> {
+impl Device {
+    /// Validates a descriptor at the device's feature level.
+    ///
+    /// # Errors
+    ///
+    /// [`ValidationErrors`]: every rule the descriptor breaks, in the order of its fields.
+    pub fn create_operator(&self, desc: impl Into<OperatorDesc>) -> Result<Operator, ValidationErrors> {
+        let (desc, level) = (desc.into(), self.feature_level);
         span!("create_operator", operator = desc.operator_type().name());
         validate(&desc, level)?;
-        Ok(Self { desc: Arc::new(desc), level })
+        Ok(Operator { desc: Arc::new(desc), level })
     }
 
+    /// An operator that no DirectML descriptor can describe: element i of `count` packed FLOAT64 values becomes start +
+    /// i·delta, rounded once. These are the values of ONNX's `Range` for FLOAT64; for its other types, use a
+    /// [`FillValueSequenceDesc`]. Compile, bind and dispatch it like any other operator.
+    pub fn create_float64_sequence(&self, count: NonZeroU32, start: f64, delta: f64) -> Operator {
+        let desc = FillValueSequenceDesc {
+            output_tensor: BufferTensorDesc::packed(TensorDataType::Float64, &[count.get()]),
+            value_data_type: TensorDataType::Float64,
+            value_start: ScalarUnion::Float64(start),
+            value_delta: ScalarUnion::Float64(delta),
+        };
+        Operator::float64_sequence(desc).expect("every count from 1 on satisfies the rules")
+    }
+}
+
+impl Operator {
     /// A packed sequence of FLOAT64, which DirectML does not have. Usable at every feature level.
     pub(crate) fn float64_sequence(desc: FillValueSequenceDesc) -> Result<Self, ValidationErrors> {
         let desc = desc.into();
@@ -66,6 +90,33 @@ pub struct BindingProperties {
 #[derive(Clone, Debug)]
 pub struct CompiledOperator {
     pub(crate) inner: Arc<Inner>,
+}
+
+impl CompiledOperator {
+    /// The operator it was made from.
+    pub fn operator(&self) -> &Operator {
+        &self.inner.operator
+    }
+
+    /// The device it was made for.
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// What a dispatch needs besides its tensors.
+    pub fn binding_properties(&self) -> BindingProperties {
+        BindingProperties::default()
+    }
+
+    /// The tensors to bind.
+    pub(crate) fn signature(&self) -> Signature<'_> {
+        self.operator().desc().signature()
+    }
+
+    /// Which operator this is.
+    pub fn operator_type(&self) -> OperatorType {
+        self.operator().desc().operator_type()
+    }
 }
 
 #[derive(Debug)]

@@ -13,11 +13,15 @@ pub struct Stream {
     pub(crate) queue: Option<cuda::Stream>,
 }
 
-impl Stream {
-    pub(crate) fn new(device: &Device) -> Result<Self, DeviceError> {
-        Ok(Self { queue: device.context.as_ref().map(cuda::Stream::new).transpose()?, device: device.clone() })
+impl Device {
+    /// A new stream. Work queued on one stream runs in order; work on two streams may run at once.
+    pub fn create_stream(&self) -> Result<Stream, DeviceError> {
+        let queue = self.context.as_ref().map(cuda::Stream::new).transpose()?;
+        Ok(Stream { device: self.clone(), queue })
     }
+}
 
+impl Stream {
     /// The device of the stream.
     pub fn device(&self) -> &Device {
         &self.device

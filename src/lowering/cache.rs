@@ -7,7 +7,6 @@ use std::mem::take;
 use rustc_hash::FxHashMap;
 
 use crate::desc::{FeatureLevel, TensorDataType};
-use crate::device::compile::compile;
 use crate::device::compile_options::CompileOptions;
 use crate::device::operator::{CompiledOperator, Operator};
 use crate::device::Device;
@@ -53,26 +52,31 @@ impl Generations {
     }
 }
 
-/// The compiled operator: from the calling thread's cache, or compiled now.
-pub(crate) fn compile_lowered(
-    device: &Device,
-    lowered: &Lowered,
-    options: CompileOptions,
-) -> Result<CompiledOperator, Error> {
-    let key: Key = (device.ordinal(), device.feature_level(), *lowered, options);
-    // A thread that ends has no cache any more.
-    if let Ok(Some(operator)) = CACHE.try_with(|cache| cache.borrow_mut().find(&key)) {
-        return Ok(operator);
-    }
-    let operator = match lowered {
-        Lowered::Sequence(sequence) if sequence.data_type == TensorDataType::Float64 => {
-            Operator::float64_sequence(sequence.desc())?
+impl Device {
+    /// The compiled operator for tensors of other libraries: compiled now, or by an earlier call of this thread with
+    /// the same arguments.
+    ///
+    /// A thread's cache keeps the 512 to 1,024 operators that it requested last. Each keeps its GPU's context alive.
+    ///
+    /// # Errors
+    ///
+    /// The descriptor is rejected, or compilation failed.
+    pub fn compile_lowered(&self, lowered: &Lowered, options: CompileOptions) -> Result<CompiledOperator, Error> {
+        let key: Key = (self.ordinal(), self.feature_level(), *lowered, options);
+        // A thread that ends has no cache any more.
+        if let Ok(Some(operator)) = CACHE.try_with(|cache| cache.borrow_mut().find(&key)) {
+            return Ok(operator);
         }
-        _ => Operator::new(lowered.desc(), device.feature_level())?,
-    };
-    let operator = compile(&operator, device, options)?;
-    let _ = CACHE.try_with(|cache| cache.borrow_mut().insert(key, operator.clone()));
-    Ok(operator)
+        let operator = match lowered {
+            Lowered::Sequence(sequence) if sequence.data_type == TensorDataType::Float64 => {
+                Operator::float64_sequence(sequence.desc())?
+            }
+            _ => self.create_operator(lowered.desc())?,
+        };
+        let operator = self.compile_operator_with(&operator, options)?;
+        let _ = CACHE.try_with(|cache| cache.borrow_mut().insert(key, operator.clone()));
+        Ok(operator)
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! A tensor of another library, and its sizes and strides as a descriptor has them.
 
-use super::lowering_error::LoweringError;
 use crate::address::Address;
 use crate::desc::{TensorDataType, TensorRole};
 use crate::error::Error;
+use crate::error::LoweringError;
 
 /// A tensor as NumPy, DLPack or ONNX Runtime describe it.
 #[derive(Clone, Copy, Debug)]

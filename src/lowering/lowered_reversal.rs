@@ -1,9 +1,9 @@
 //! Reversals of tensors of other libraries.
 
 use super::foreign::{size_of, units_of, ReversalArrays};
-use super::lowering_error::LoweringError;
 use crate::desc::layout::{join, Steps};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType, TensorRole, MAX_DIMENSIONS};
+use crate::error::LoweringError;
 
 /// A reversal with as few dimensions as possible. Each element becomes one or more unsigned integers of 1 to 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! Sequences into tensors of other libraries.
 
 use super::foreign::{size_of, units_of, ForeignTensor};
-use super::lowering_error::LoweringError;
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, ScalarUnion, TensorDataType, TensorRole, MAX_DIMENSIONS};
+use crate::error::LoweringError;
 
 /// A sequence, with the dimensions of its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

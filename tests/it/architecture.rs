@@ -14,57 +14,32 @@ const LAYERS: &[(&str, &str)] = &[
     ("mode", ""),
     ("environment", ""),
     ("specialize", ""),
-    ("desc", "desc::layout"),
-    ("desc::layout", "desc"),
-    ("validate", "desc desc::layout"),
-    ("plan", "desc desc::layout"),
-    ("cpu", "plan desc::layout"),
-    ("lowering::lowering_error", "desc desc::layout"),
+    ("desc", ""),
+    ("validate", "desc"),
+    ("plan", "desc"),
+    ("cpu", "plan desc"),
     ("lowering::range", ""),
-    ("cuda::driver::failure", ""),
-    ("device::errors", "desc validate cuda::driver::failure"),
-    ("device::binding_error", "desc"),
-    ("dispatch::dispatch_error", "device::binding_error cuda::driver::failure"),
-    (
-        "error",
-        "environment desc validate lowering::lowering_error lowering::range cuda::target cuda::driver::failure \
-         device::errors device::binding_error dispatch::dispatch_error",
-    ),
     ("cuda::target", ""),
+    ("error", "environment desc validate lowering::range cuda::target"),
     ("cuda::kernels", "mode"),
     ("cuda::launch", "cuda::kernels cuda::tuning"),
     ("cuda::tuning", ""),
     ("cuda::estimate", "cuda::target cuda::tuning"),
     ("cuda::costs", "cuda::estimate"),
     ("cuda::specialize", "cuda::kernels"),
-    (
-        "cuda::select",
-        "mode desc desc::layout plan cuda::costs cuda::estimate cuda::kernels cuda::launch cuda::target cuda::tuning",
-    ),
-    (
-        "cuda::driver",
-        "address specialize cuda::kernels cuda::launch cuda::specialize cuda::target cuda::driver::failure \
-         device::errors dispatch::dispatch_error",
-    ),
-    ("cuda::launcher", "mode specialize cuda::driver cuda::driver::failure cuda::launch dispatch::dispatch_error"),
-    ("cuda", "mode cuda::driver cuda::driver::failure cuda::kernels cuda::launch cuda::launcher cuda::select cuda::target"),
-    ("operator_plan", "mode desc plan cpu dispatch::dispatch_error cuda::launch cuda::select cuda::target"),
+    ("cuda::select", "mode desc plan cuda::costs cuda::estimate cuda::kernels cuda::launch cuda::target cuda::tuning"),
+    ("cuda::driver", "address specialize error cuda::kernels cuda::launch cuda::specialize cuda::target"),
+    ("cuda::launcher", "mode specialize error cuda::driver cuda::launch"),
+    ("cuda", "mode cuda::driver cuda::kernels cuda::launch cuda::launcher cuda::select cuda::target"),
+    ("operator_plan", "mode desc plan cpu error cuda::launch cuda::select cuda::target"),
     (
         "device",
-        "environment mode specialize address trace desc validate operator_plan cuda cuda::driver cuda::launch \
-         cuda::launcher cuda::select device::errors device::binding_error dispatch::dispatch_error",
+        "environment mode specialize address trace desc validate error operator_plan cuda cuda::driver cuda::launch \
+         cuda::launcher cuda::select",
     ),
-    (
-        "dispatch",
-        "mode address trace desc cpu device cuda cuda::driver cuda::launch device::binding_error dispatch::dispatch_error",
-    ),
-    ("lowering", "address desc desc::layout device error lowering::lowering_error lowering::range"),
-    ("ops", "desc device error"),
-    (
-        "api",
-        "environment address trace desc validate error cuda cuda::driver cuda::target device device::errors \
-         device::binding_error dispatch dispatch::dispatch_error lowering explain",
-    ),
+    ("dispatch", "mode address trace desc cpu error device cuda cuda::driver cuda::launch"),
+    ("lowering", "address desc error device dispatch lowering::range"),
+    ("ops", "desc error device dispatch"),
     ("explain", "mode device plan operator_plan cuda::launch cuda::select cuda::target"),
 ];
 

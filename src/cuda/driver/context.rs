@@ -1,22 +1,20 @@
-//! A GPU's primary context with the kernels that are loaded into it, and launches.
+//! A GPU's primary context with the kernels that are loaded into it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::c_void;
 #[cfg(feature = "cudarc-0_19")]
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use cudarc::driver::result;
 use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
 
 use super::capture::Unrestricted;
 use super::device::{attribute, describe, Properties};
 use super::failure::cuda_error;
-use super::handle::{new_stream, LiveStream, StreamHandle};
+use super::handle::OwnStream;
 use super::loaded_kernel::LoadedKernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
-use crate::cuda::launch::{Addresses, Launch};
+use crate::cuda::launch::Launch;
 use crate::cuda::specialize::specialize;
 use crate::cuda::target::GpuTarget;
 use crate::error::{CudaError, DeviceError};
@@ -38,9 +36,9 @@ pub(crate) struct Context {
     pub properties: Properties,
     pub target: GpuTarget,
     /// The stream for copying and setting memory.
-    pub(super) copies: StreamHandle,
+    pub(super) copies: OwnStream,
     /// The live streams of this crate.
-    pub(super) streams: Mutex<Vec<Arc<LiveStream>>>,
+    pub(super) streams: Mutex<Vec<Arc<OwnStream>>>,
     kernels: Mutex<HashMap<Entry, Arc<LoadedKernel>>>,
     /// Specialized kernels that stay loaded.
     specialized: Mutex<HashMap<SpecializedFor, Arc<LoadedKernel>>>,
@@ -71,6 +69,7 @@ impl Context {
         let (name, properties) = describe(ordinal)?;
         let _unrestricted = Unrestricted::enter().map_err(cuda_error("allowing calls during a capture"))?;
         let primary = PrimaryContext::retain(ordinal).map_err(cuda_error(&format!("opening device {ordinal}")))?;
+        let primary = Arc::new(primary);
         let _current = primary.enter()?;
         let read = |which| attribute(primary.device, which).map_err(cuda_error("reading the limits of thread blocks"));
         let clusters =
@@ -88,9 +87,9 @@ impl Context {
             threads: or(read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?.into(), typical.threads),
             ..typical
         };
-        let copies = new_stream()?;
+        let copies = OwnStream::new(&primary)?;
         Ok(Self {
-            primary: Arc::new(primary),
+            primary,
             ordinal,
             name,
             properties,
@@ -172,37 +171,4 @@ impl Context {
 /// What a specialized kernel is compiled from.
 fn specialized_for(launch: &Launch) -> SpecializedFor {
     (launch.entry, launch.threads, launch.params.clone())
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        if let Ok(_current) = self.enter() {
-            // SAFETY: the stream was created by `new` and is destroyed only here. Every copy on it has been waited for.
-            let _ = unsafe { result::stream::destroy(self.copies.raw()) };
-        }
-    }
-}
-
-/// Launches a kernel that takes one structure by value, with the parameters of a selection.
-///
-/// # Safety
-///
-/// The addresses are those of the tensors of the operator that the launch was selected for. Until its work is done, the
-/// GPU can read the inputs and write the output, and no other work writes one of them or reads the output.
-pub(crate) unsafe fn launch(
-    context: &Context,
-    kernel: &LoadedKernel,
-    launch: &Launch,
-    addresses: &Addresses<'_>,
-    stream: StreamHandle,
-) -> Result<(), CudaError> {
-    let _current = context.enter()?;
-    let mut words = launch.parameters(addresses);
-    let mut arguments = [words.as_mut_ptr().cast::<c_void>()];
-    let (blocks, threads) = ((launch.blocks, 1, 1), (launch.threads, 1, 1));
-    // SAFETY: the kernel was loaded into this context and takes one parameter: `words` are the bytes of the `repr(C)`
-    // twin of its structure (tests run every entry point). The driver copies them before it returns. The caller
-    // promises that the kernel may use the memory, and the kernel file says where in it.
-    unsafe { result::launch_kernel(kernel.function, blocks, threads, launch.shared, stream.raw(), &mut arguments) }
-        .map_err(cuda_error("launching a kernel"))
 }

@@ -3,20 +3,7 @@
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::CUresult::{self, *};
 
-/// A call of the CUDA driver failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cuda: {verb} failed: {reason} (CUDA error {code}); {advice}")]
-#[non_exhaustive]
-pub struct CudaError {
-    /// What was being done.
-    pub verb: String,
-    /// The driver's `CUresult`.
-    pub code: u32,
-    /// The driver's own words for it.
-    pub reason: String,
-    /// What to do about it.
-    pub advice: String,
-}
+use crate::error::CudaError;
 
 /// Advice for errors of the driver.
 const ADVICE: &[(&[CUresult], &str)] = &[

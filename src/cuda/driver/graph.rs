@@ -7,7 +7,7 @@ use cudarc::driver::{result, sys};
 use super::context::Context;
 use super::event::Event;
 use super::failure::cuda_error;
-use super::handle::{new_stream, wait, StreamHandle};
+use super::handle::{wait, OwnStream, StreamHandle};
 use super::stream::wait_for_streams;
 use crate::error::{CudaError, DispatchError};
 
@@ -35,15 +35,16 @@ impl Graph {
     ) -> Result<Self, DispatchError> {
         let _current = context.enter()?;
         let (first, last) = (Event::new(context)?, Event::new(context)?);
-        let stream = OwnStream(new_stream()?);
+        let own = OwnStream::new(&context.primary)?;
+        let stream = own.handle;
         let failed = cuda_error("capturing a graph");
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is live, and nothing else uses it.
-        unsafe { result::stream::begin_capture(stream.0.raw(), mode) }.map_err(&failed)?;
-        let queued = first.record_in_graph(stream.0).map_err(DispatchError::from).and_then(|()| work(stream.0));
-        let queued = queued.and_then(|()| Ok(last.record_in_graph(stream.0)?));
+        unsafe { result::stream::begin_capture(stream.raw(), mode) }.map_err(&failed)?;
+        let queued = first.record_in_graph(stream).map_err(DispatchError::from).and_then(|()| work(stream));
+        let queued = queued.and_then(|()| Ok(last.record_in_graph(stream)?));
         // SAFETY: the stream is live, and this thread began its capture.
-        let ended = unsafe { result::stream::end_capture(stream.0.raw()) }.map(Captured);
+        let ended = unsafe { result::stream::end_capture(stream.raw()) }.map(Captured);
         queued?;
         let captured = ended.map_err(failed)?;
         let mut executable = std::ptr::null_mut();
@@ -85,17 +86,6 @@ impl Drop for Graph {
             // finish.
             let _ = unsafe { result::graph::exec_destroy(self.executable) };
         }
-    }
-}
-
-/// A stream for one capture, or for one trial.
-pub(super) struct OwnStream(pub StreamHandle);
-
-impl Drop for OwnStream {
-    fn drop(&mut self) {
-        // SAFETY: the stream was created for its owner and is destroyed only here. A stream with work left is destroyed
-        // when the work is done.
-        let _ = unsafe { result::stream::destroy(self.0.raw()) };
     }
 }
 

@@ -32,28 +32,32 @@ impl StreamHandle {
     }
 }
 
-/// A stream that the driver has. It is destroyed with its last owner: the stream, or a thread that waits for it.
+/// A stream that this crate made. It does not synchronize with the default stream.
 #[derive(Debug)]
-pub(super) struct LiveStream {
-    pub context: Arc<PrimaryContext>,
+pub(super) struct OwnStream {
+    context: Arc<PrimaryContext>,
     pub handle: StreamHandle,
 }
 
-impl Drop for LiveStream {
+impl OwnStream {
+    /// A new stream of a context that is current.
+    pub fn new(context: &Arc<PrimaryContext>) -> Result<Self, CudaError> {
+        let raw = stream::create(StreamKind::NonBlocking).map_err(cuda_error("creating a stream"))?;
+        Ok(Self { context: context.clone(), handle: StreamHandle(raw) })
+    }
+}
+
+impl Drop for OwnStream {
     fn drop(&mut self) {
         if let Ok(_current) = self.context.enter() {
-            // SAFETY: the stream was created by `Stream::new`, is destroyed only here, and nobody else has it.
+            // SAFETY: `new` created the stream, it is destroyed only here, and nobody else has it. If work is left, the
+            // driver destroys it when the work is done.
             let _ = unsafe { stream::destroy(self.handle.raw()) };
         }
     }
 }
 
 pub(super) fn wait(stream: StreamHandle) -> Result<(), CudaError> {
-    // SAFETY: the stream is live: its owner calls this, or a thread that holds its `LiveStream`.
+    // SAFETY: the stream is live: its owner calls this, or a thread that holds its `OwnStream`.
     unsafe { stream::synchronize(stream.0) }.map_err(cuda_error("waiting for a stream"))
-}
-
-/// A new stream of the current context. It does not synchronize with the default stream.
-pub(super) fn new_stream() -> Result<StreamHandle, CudaError> {
-    stream::create(StreamKind::NonBlocking).map(StreamHandle).map_err(cuda_error("creating a stream"))
 }

@@ -1,6 +1,6 @@
 //! Kernels. Each is loaded as a separate module.
 
-use std::ffi::CString;
+use std::ffi::{c_void, CString};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use cudarc::driver::sys;
 
 use super::capture::Unrestricted;
 use super::failure::cuda_error;
+use super::handle::StreamHandle;
 use super::primary::PrimaryContext;
+use crate::cuda::launch::{Addresses, Launch};
 use crate::error::CudaError;
 
 /// A loaded kernel. It is unloaded when the context and the last operator that uses it are gone.
@@ -17,7 +19,7 @@ use crate::error::CudaError;
 pub(crate) struct LoadedKernel {
     context: Arc<PrimaryContext>,
     module: sys::CUmodule,
-    pub(super) function: sys::CUfunction,
+    function: sys::CUfunction,
     /// Whether it is never unloaded.
     stays: AtomicBool,
 }
@@ -56,6 +58,29 @@ impl LoadedKernel {
         unsafe { result::function::set_function_attribute(kernel.function, limit, shared_memory as i32) }
             .map_err(&failed)?;
         Ok(kernel)
+    }
+
+    /// Queues it, with the parameters of a selection.
+    ///
+    /// # Safety
+    ///
+    /// The addresses are those of the tensors of the operator that the launch was selected for. Until its work is done,
+    /// the GPU can read the inputs and write the output, and no other work writes one of them or reads the output.
+    pub(crate) unsafe fn launch(
+        &self,
+        launch: &Launch,
+        addresses: &Addresses<'_>,
+        stream: StreamHandle,
+    ) -> Result<(), CudaError> {
+        let _current = self.context.enter()?;
+        let mut words = launch.parameters(addresses);
+        let mut arguments = [words.as_mut_ptr().cast::<c_void>()];
+        let (blocks, threads) = ((launch.blocks, 1, 1), (launch.threads, 1, 1));
+        // SAFETY: the kernel takes one parameter: `words` are the bytes of the `repr(C)` twin of its structure (tests
+        // run every entry point). The driver copies them before it returns. The caller promises that the kernel may use
+        // the memory, and the kernel file says where in it.
+        unsafe { result::launch_kernel(self.function, blocks, threads, launch.shared, stream.raw(), &mut arguments) }
+            .map_err(cuda_error("launching a kernel"))
     }
 
     /// Keeps it loaded until the process ends, because work that may still be queued uses it.

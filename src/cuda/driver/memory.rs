@@ -38,9 +38,9 @@ impl Memory {
         })?;
         let memory = Self { context: context.clone(), address };
         // SAFETY: `address` points to `bytes` bytes that nothing else uses yet, and the stream belongs to the context.
-        unsafe { result::memset_d8_async(address, 0, bytes, context.copies.raw()) }
+        unsafe { result::memset_d8_async(address, 0, bytes, context.copies.handle.raw()) }
             .map_err(cuda_error("zeroing a buffer"))?;
-        wait(context.copies)?;
+        wait(context.copies.handle)?;
         Ok(memory)
     }
 
@@ -52,7 +52,7 @@ impl Memory {
     /// inside.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), CudaError> {
         let _current = wait_for_streams(&self.context)?;
-        let copies = self.context.copies;
+        let copies = self.context.copies.handle;
         // SAFETY: the range is inside the allocation (Buffer::check_range), and no queued work uses it. `bytes`
         // outlives the copy, which is waited for below: a kernel on another stream would not wait for it.
         unsafe { result::memcpy_htod_async(self.address + offset, bytes, copies.raw()) }
@@ -63,7 +63,7 @@ impl Memory {
     /// Reads bytes after all work queued before. The caller has checked that the range is inside.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), CudaError> {
         let _current = wait_for_streams(&self.context)?;
-        let copies = self.context.copies;
+        let copies = self.context.copies.handle;
         // SAFETY: the range is inside the allocation (Buffer::check_range), and no queued work uses it. `bytes` is a
         // live slice, which outlives the copy, because it is waited for below.
         unsafe { result::memcpy_dtoh_async(bytes, self.address + offset, copies.raw()) }

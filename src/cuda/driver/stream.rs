@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::context::Context;
 use super::event::Event;
-use super::handle::{new_stream, wait, LiveStream, StreamHandle};
+use super::handle::{wait, OwnStream, StreamHandle};
 use super::primary::Entered;
 use crate::error::CudaError;
 
@@ -24,13 +24,13 @@ pub(crate) fn wait_for_streams(context: &Context) -> Result<Entered, CudaError> 
 #[derive(Debug)]
 pub(crate) struct Stream {
     context: Arc<Context>,
-    live: Arc<LiveStream>,
+    live: Arc<OwnStream>,
 }
 
 impl Stream {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         let _current = context.enter()?;
-        let live = Arc::new(LiveStream { context: context.primary.clone(), handle: new_stream()? });
+        let live = Arc::new(OwnStream::new(&context.primary)?);
         context.streams.lock().unwrap_or_else(PoisonError::into_inner).push(live.clone());
         Ok(Self { context: context.clone(), live })
     }

@@ -8,10 +8,10 @@ use bytemuck::Pod;
 use cudarc::driver::{result, sys};
 
 use super::capture::Unrestricted;
-use super::context::{launch, Context};
+use super::context::Context;
 use super::failure::cuda_error;
-use super::graph::{Graph, OwnStream};
-use super::handle::{new_stream, wait};
+use super::graph::Graph;
+use super::handle::{wait, OwnStream};
 use super::loaded_kernel::LoadedKernel;
 use crate::cuda::launch::{Addresses, Launch};
 use crate::error::{CudaError, DispatchError};
@@ -69,7 +69,7 @@ struct Trial {
 
 impl Trial {
     fn new(context: &Arc<Context>, tensors: &Tensors, past: u32) -> Result<Self, CudaError> {
-        let stream = OwnStream(new_stream()?);
+        let stream = OwnStream::new(&context.primary)?;
         let past = u64::from(past);
         let [input, output] = [tensors.input.unwrap_or(0), tensors.output].map(|bytes| {
             if bytes == 0 {
@@ -104,7 +104,7 @@ impl Trial {
             (inputs, output_at)
         };
         let sets = (0..sets).map(set).collect();
-        wait(stream.0)?;
+        wait(stream.handle)?;
         Ok(Self { context: context.clone(), sets, memory, stream })
     }
 
@@ -116,14 +116,14 @@ impl Trial {
             self.sets.iter().cycle().take(count).try_for_each(|(inputs, output)| {
                 let addresses = Addresses { inputs, output: *output };
                 // SAFETY: the scratch memory has the tensors' sizes, and lives until its work is done.
-                Ok(unsafe { launch(&self.context, kernel, tried, &addresses, stream) }?)
+                Ok(unsafe { kernel.launch(tried, &addresses, stream) }?)
             })
         })?;
         let mut least = f64::MAX;
         // The first run is not timed: it loads what the others find loaded.
         for round in 0..=rounds {
-            graph.launch(self.stream.0)?;
-            let milliseconds = graph.milliseconds_alone(self.stream.0)?;
+            graph.launch(self.stream.handle)?;
+            let milliseconds = graph.milliseconds_alone(self.stream.handle)?;
             least = if round == 0 { least } else { least.min(milliseconds) };
         }
         // Not a number that no duration has, whatever a driver says.
@@ -133,7 +133,7 @@ impl Trial {
 
 impl Drop for Trial {
     fn drop(&mut self) {
-        if wait(self.stream.0).is_err() {
+        if wait(self.stream.handle).is_err() {
             // A kernel may still use the memory, so it leaks.
             self.memory.drain(..).for_each(std::mem::forget);
         }
@@ -153,16 +153,16 @@ impl Scratch {
         let values: Vec<T> = std::iter::repeat_with(&mut random).take(bytes.min(RANDOM) / size_of::<T>()).collect();
         let (mut written, failed) = (size_of_val(&values[..]), cuda_error("writing scratch memory"));
         // SAFETY: the range is inside the allocation, which nothing else uses yet. If the wait fails, `values` leaks.
-        let copied = unsafe { result::memcpy_htod_async(address, &values, stream.0.raw()) }.map_err(&failed);
-        copied.and_then(|()| wait(stream.0)).inspect_err(|_| std::mem::forget(values))?;
+        let copied = unsafe { result::memcpy_htod_async(address, &values, stream.handle.raw()) }.map_err(&failed);
+        copied.and_then(|()| wait(stream.handle)).inspect_err(|_| std::mem::forget(values))?;
         while written < bytes {
             let more = written.min(bytes - written);
             // SAFETY: both ranges are inside the allocation, and apart.
-            unsafe { result::memcpy_dtod_async(address + written as u64, address, more, stream.0.raw()) }
+            unsafe { result::memcpy_dtod_async(address + written as u64, address, more, stream.handle.raw()) }
                 .map_err(&failed)?;
             written += more;
         }
-        wait(stream.0)?;
+        wait(stream.handle)?;
         Ok(memory)
     }
 }

@@ -1,6 +1,5 @@
 //! What can go wrong with devices, streams, buffers and compilations.
 
-use crate::cuda::CudaError;
 use crate::desc::FeatureLevel;
 use crate::validate::ValidationErrors;
 
@@ -107,4 +106,19 @@ pub enum CompileError {
     /// The driver failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),
+}
+
+/// A call of the CUDA driver failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cuda: {verb} failed: {reason} (CUDA error {code}); {advice}")]
+#[non_exhaustive]
+pub struct CudaError {
+    /// What was being done.
+    pub verb: String,
+    /// The driver's `CUresult`.
+    pub code: u32,
+    /// The driver's own words for it.
+    pub reason: String,
+    /// What to do about it.
+    pub advice: String,
 }

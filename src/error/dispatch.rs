@@ -1,7 +1,6 @@
 //! Why an operator was not queued.
 
-use crate::cuda::CudaError;
-use crate::device::binding_error::BindingError;
+use super::{BindingError, CudaError};
 
 /// A bound operator could not be queued. Nothing has been written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

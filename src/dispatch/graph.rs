@@ -2,9 +2,9 @@
 
 use crate::address::RawStream;
 use crate::cuda;
-use crate::device::binding::BindingTable;
 use crate::device::stream::Stream;
 use crate::device::Device;
+use crate::dispatch::binding::BindingTable;
 use crate::error::{DeviceError, DispatchError};
 use crate::trace::span;
 
@@ -34,32 +34,50 @@ pub struct Graph {
     launched: bool,
 }
 
-impl Graph {
-    pub(crate) fn new(device: &Device, tables: Vec<BindingTable>) -> Result<Self, DispatchError> {
-        span!("record", device = device, dispatches = tables.len());
-        if let Some(other) = tables.iter().map(|table| table.operator().device()).find(|of| !of.same_as(device)) {
-            return Err(DispatchError::Graph { found: device.to_string(), required: other.to_string() });
+impl Device {
+    /// Records dispatches of this device's operators. Nothing runs yet.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError::Graph`] for a table of another device; [`DispatchError::Cuda`].
+    pub fn record_graph<'a>(&self, tables: impl IntoIterator<Item = &'a BindingTable>) -> Result<Graph, DispatchError> {
+        let tables: Vec<BindingTable> = tables.into_iter().cloned().collect();
+        span!("record", device = self, dispatches = tables.len());
+        if let Some(other) = tables.iter().map(|table| table.operator().device()).find(|of| !of.same_as(self)) {
+            return Err(DispatchError::Graph { found: self.to_string(), required: other.to_string() });
         }
         let record =
             |context| cuda::Graph::record(context, |stream| tables.iter().try_for_each(|table| table.queue(stream)));
-        Ok(Self {
-            device: device.clone(),
-            recorded: device.context.as_ref().map(record).transpose()?,
-            tables,
-            launched: false,
-        })
+        let recorded = self.context.as_ref().map(record).transpose()?;
+        Ok(Graph { device: self.clone(), recorded, tables, launched: false })
     }
 
-    /// Records what `queue` queues. `None` on the CPU.
-    pub(crate) fn record_raw(device: &Device, queue: impl FnOnce(RawStream)) -> Result<Option<Self>, DispatchError> {
-        let Some(context) = &device.context else { return Ok(None) };
+    /// Records what `queue` queues on a stream of the GPU, such as raw dispatches, and copies, fills and kernels of
+    /// other libraries: as a graph, which is launched like one of [`record_graph`](Self::record_graph). `None` on the
+    /// CPU.
+    ///
+    /// `queue` is called once, with the GPU's primary context current. Nothing runs yet.
+    ///
+    /// # Errors
+    ///
+    /// [`DispatchError::Cuda`].
+    ///
+    /// # Safety
+    ///
+    /// The caller promises that `queue` leaves the stream's capture as it is, and that the work may run whenever the
+    /// graph is launched: memory and kernels are there as long as the graph, and until its last launch is done.
+    #[allow(unsafe_code)]
+    pub unsafe fn record_raw_graph(&self, queue: impl FnOnce(RawStream)) -> Result<Option<Graph>, DispatchError> {
+        let Some(context) = &self.context else { return Ok(None) };
         let recorded = Some(cuda::Graph::record(context, |stream| {
             queue(RawStream(stream.raw().cast()));
             Ok(())
         })?);
-        Ok(Some(Self { device: device.clone(), recorded, tables: Vec::new(), launched: false }))
+        Ok(Some(Graph { device: self.clone(), recorded, tables: Vec::new(), launched: false }))
     }
+}
 
+impl Graph {
     /// Queues the dispatches on a stream of the graph's device. They run after the graph's previous launch, even if
     /// that was on another stream.
     pub fn launch(&mut self, stream: &Stream) -> Result<(), DispatchError> {

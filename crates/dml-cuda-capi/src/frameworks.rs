@@ -1,5 +1,7 @@
 //! What the operators for ONNX Runtime, PyTorch and JAX share.
 
+use std::fmt::Display;
+
 use dml_cuda::lowering::ForeignTensor;
 use dml_cuda::TensorDataType::{self, Int32, Int64, UInt32, UInt64};
 
@@ -21,8 +23,10 @@ pub fn element_count(shape: &[i64]) -> Result<u32, String> {
 }
 
 /// The lengths of a reversal.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Lengths<'a> {
+    /// What the caller calls them.
+    name: &'static str,
     pub tensor: ForeignTensor<'a>,
     /// The operator's type for them. Signed lengths pass as unsigned numbers, which is exact for lengths of at least 0.
     pub passed_as: TensorDataType,
@@ -30,14 +34,19 @@ pub struct Lengths<'a> {
 }
 
 impl<'a> Lengths<'a> {
-    /// `None` if lengths cannot have this type, or it is none of DirectML's.
-    pub fn new(tensor: ForeignTensor<'a>, data_type: Option<TensorDataType>) -> Option<Self> {
-        let passed_as = match data_type? {
-            Int32 | UInt32 => UInt32,
-            Int64 | UInt64 => UInt64,
-            _ => return None,
+    /// `data_type` is `None` if it is none of DirectML's. `found` is the type in the framework's words.
+    pub fn new(
+        name: &'static str,
+        tensor: ForeignTensor<'a>,
+        data_type: Option<TensorDataType>,
+        found: impl Display,
+    ) -> Result<Self, String> {
+        let passed_as = match data_type {
+            Some(Int32 | UInt32) => UInt32,
+            Some(Int64 | UInt64) => UInt64,
+            _ => return Err(format!("{name} has {found}, must have integers of 32 or 64 bits")),
         };
-        Some(Self { tensor, passed_as, is_signed: data_type != Some(passed_as) })
+        Ok(Self { name, tensor, passed_as, is_signed: data_type != Some(passed_as) })
     }
 
     /// Checks lengths on the host: none may be negative, or above `most`. The error names the first wrong one in
@@ -46,8 +55,8 @@ impl<'a> Lengths<'a> {
     /// # Safety
     ///
     /// The tensor is on the host and initialized, aligned or not. Nobody writes it now.
-    pub unsafe fn check(&self, name: &str, most: Option<u32>) -> Result<(), String> {
-        let sizes = self.tensor.sizes;
+    pub unsafe fn check(&self, most: Option<u32>) -> Result<(), String> {
+        let (name, sizes) = (self.name, self.tensor.sizes);
         if !self.is_signed || sizes.contains(&0) {
             return Ok(());
         }
@@ -97,9 +106,9 @@ mod tests {
         let lengths = [4i32, 1, 0, -2, 5, -7];
         let check = |most, sizes: &[i64], strides_in_bytes| {
             let tensor = ForeignTensor { address: lengths.as_ptr().into(), sizes, strides_in_bytes };
-            let lengths = Lengths::new(tensor, Some(Int32)).expect("a type of lengths");
+            let lengths = Lengths::new("l", tensor, Some(Int32), "").expect("a type of lengths");
             // SAFETY: every tensor below is in this array.
-            unsafe { lengths.check("l", most) }.err().unwrap_or_default()
+            unsafe { lengths.check(most) }.err().unwrap_or_default()
         };
         let negative = "l[1, 1] is -2, must be at least 0";
         assert_eq!(check(None, &[3, 2], None), negative);
@@ -110,10 +119,10 @@ mod tests {
             assert_eq!(check(Some(4), right, None), "");
         }
         let wide = [1i64, i64::MIN];
-        let lengths = |data_type| Lengths::new(ForeignTensor::packed(wide.as_ptr(), &[2]), Some(data_type));
+        let lengths = |data_type| Lengths::new("l", ForeignTensor::packed(wide.as_ptr(), &[2]), Some(data_type), "i16");
         // SAFETY: the tensor is this array.
-        let found = [Int64, UInt64].map(|data_type| unsafe { lengths(data_type)?.check("l", None).err() });
+        let found = [Int64, UInt64].map(|data_type| unsafe { lengths(data_type).ok()?.check(None).err() });
         assert_eq!(found, [Some(format!("l[1] is {}, must be at least 0", i64::MIN)), None]);
-        assert!(lengths(TensorDataType::Int16).is_none());
+        assert_eq!(lengths(TensorDataType::Int16).unwrap_err(), "l has i16, must have integers of 32 or 64 bits");
     }
 }

@@ -33,16 +33,13 @@ impl Reverse {
             })?;
             let reversal = ort.shape(lengths, |length_type, sizes| {
                 let of = element(length_type).and_then(|(.., data_type)| data_type);
-                let lengths = Lengths::new(ForeignTensor::packed(lengths_address, sizes), of)
-                    .ok_or("sequence_lengths must have integers of 32 or 64 bits")?;
+                let (name, tensor) = (self.lengths_name(), ForeignTensor::packed(lengths_address, sizes));
+                let lengths = Lengths::new(name, tensor, of, format_args!("the element type {length_type}"))?;
                 let reversal = self.lower(shape, &lengths, width)?;
                 if node.is_on_host() {
-                    let (name, most) = match self {
-                        Self::Sequence { .. } => ("sequence_lens", Some(reversal.axis_size())),
-                        Self::Subsequences { .. } => ("sequence_lengths", None),
-                    };
+                    let most = matches!(self, Self::Sequence { .. }).then(|| reversal.axis_size());
                     // SAFETY: ONNX Runtime's tensor is packed and on the host, and nobody writes it now.
-                    unsafe { lengths.check(name, most) }?;
+                    unsafe { lengths.check(most) }?;
                 }
                 Ok(reversal)
             })?;
@@ -67,6 +64,14 @@ impl Reverse {
             }
             Ok(())
         })
+    }
+
+    /// What ONNX calls the lengths, and what this library does.
+    fn lengths_name(&self) -> &'static str {
+        match self {
+            Self::Sequence { .. } => "sequence_lens",
+            Self::Subsequences { .. } => NAMES.lengths,
+        }
     }
 
     fn lower(&self, shape: &[i64], lengths: &Lengths<'_>, width: usize) -> Result<LoweredReversal> {

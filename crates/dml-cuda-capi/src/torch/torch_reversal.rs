@@ -64,10 +64,8 @@ impl<'a> Reversal<'a> {
             return wrong(format!("lengths is on {found}, must be on {required}, as x"));
         }
         let known = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype);
-        let Some(lengths) = Lengths::new(lengths.foreign(), known.map(|&(_, of)| of)) else {
-            let required = "must be int32, int64, uint32 or uint64";
-            return wrong(format!("lengths has PyTorch's dtype number {}, {required}", lengths.dtype));
-        };
+        let (known, found) = (known.map(|&(_, of)| of), format_args!("PyTorch's dtype number {}", lengths.dtype));
+        let lengths = Lengths::new("lengths", lengths.foreign(), known, found).map_err(Failure::argument)?;
         Ok(Self { torch, x, lengths, dim })
     }
 
@@ -90,7 +88,7 @@ impl<'a> Reversal<'a> {
         if x.device_type == self.torch.on_cpu && !x.sizes.contains(&0) {
             // SAFETY: PyTorch's tensor on the host has integers of this type at these places, and nobody writes them
             // now.
-            unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
+            unsafe { lengths.check(None) }.map_err(Failure::argument)?;
         }
         // SAFETY: these are live tensors in memory of the device. Until the work on PyTorch's current stream is done,
         // PyTorch's allocator gives their memory to work of that stream only. Kernels stay loaded, because a device of

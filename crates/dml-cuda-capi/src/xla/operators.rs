@@ -29,9 +29,8 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
         return wrong(format!("the result has XLA's type {}, must have x's, {}", output.dtype, x.dtype));
     }
     let lengths_type = element(lengths.dtype).and_then(|(_, data_type)| data_type);
-    let Some(lengths) = Lengths::new(lengths.tensor, lengths_type) else {
-        return wrong(format!("lengths has XLA's type {}, must have integers of 32 or 64 bits", lengths.dtype));
-    };
+    let found = format_args!("XLA's type {}", lengths.dtype);
+    let lengths = Lengths::new(NAMES.lengths, lengths.tensor, lengths_type, found).map_err(Failure::argument)?;
     let arrays = ReversalArrays {
         input: x.tensor,
         lengths: lengths.tensor,
@@ -42,7 +41,7 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
     };
     if call.place == Place::Host {
         // SAFETY: XLA's buffer on the host has integers of this type, and nobody writes it now.
-        unsafe { lengths.check("lengths", None) }.map_err(Failure::argument)?;
+        unsafe { lengths.check(None) }.map_err(Failure::argument)?;
     }
     let (device, stream) = call.device()?;
     // SAFETY: these are the call's buffers.

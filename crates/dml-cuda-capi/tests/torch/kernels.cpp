@@ -171,7 +171,7 @@ static void check_failures() {
     for (const Case& wrong : {
              Case{x, lengths, 2, "dim is 2, must be from -2 to 1, of an x of 2 dimensions"},
              Case{x, negative, 1, "lengths[1, 0] is -4, must be at least 0"},
-             Case{x, bytes, 1, "lengths has PyTorch's dtype number 0, must be int32, int64, uint32 or uint64"},
+             Case{x, bytes, 1, "lengths has PyTorch's dtype number 0, must have integers of 32 or 64 bits"},
              Case{x, elsewhere, 1, "lengths is on cuda:0, must be on cpu, as x"},
              Case{scalar, scalar, 0, "x has 0 dimensions, must have from 1 to 64"},
              Case{many, scalar, 0, "x has 65 dimensions, must have from 1 to 64"},

@@ -27,14 +27,13 @@ pub(crate) struct Launcher {
     context: Arc<Context>,
     /// In the order of `Mode::ALL`. `None` for a mode that the operator is not compiled for.
     modes: [Option<Loaded>; 2],
-    /// Whether it has kernels of its own, which are unloaded with it.
-    owns_kernels: bool,
+    specialize: Specialize,
 }
 
 impl Launcher {
     /// The launches of each mode, in the order of `Mode::ALL`.
     pub fn new(context: &Arc<Context>, modes: [Option<Loaded>; 2], specialize: Specialize) -> Self {
-        Self { context: context.clone(), modes, owns_kernels: specialize == Specialize::Owned }
+        Self { context: context.clone(), modes, specialize }
     }
 
     /// The launches of a mode. `None` if the operator is not compiled for it.
@@ -55,7 +54,7 @@ impl Launcher {
     #[cfg(feature = "cudarc-0_19")]
     pub fn keep(&self) {
         self.context.keep();
-        if self.owns_kernels {
+        if self.specialize == Specialize::Owned {
             self.let_kernels_stay();
         }
     }
@@ -64,7 +63,8 @@ impl Launcher {
         self.modes.iter().flatten().flatten().for_each(|(_, kernel)| kernel.stay());
     }
 
-    /// Queues the first launch whose alignment the pointers satisfy. Nothing if nothing moves.
+    /// Queues the first launch whose alignment the pointers satisfy. Nothing if nothing moves. A captured launch takes
+    /// its specialized kernel: it is compiled once, and replayed.
     ///
     /// # Safety
     ///
@@ -78,7 +78,14 @@ impl Launcher {
     ) -> Result<(), DispatchError> {
         let launches = mode.of(&self.modes).as_deref().ok_or(NO_MODE)?;
         let Some((launch, kernel)) = choose(launches, addresses)? else { return Ok(()) };
-        // SAFETY: `LoadedKernel::launch` needs these promises.
+        let _current = self.context.enter_to_queue()?;
+        let captured = self.specialize == Specialize::Captured && stream.is_capturing();
+        let specialized = captured.then(|| {
+            let _no_loading = self.context.protect_capture(stream);
+            self.context.specialized_kernel(launch, Specialize::Kept)
+        });
+        let kernel = specialized.flatten().unwrap_or_else(|| kernel.clone());
+        // SAFETY: `LoadedKernel::launch` needs these promises. The context is current.
         Ok(unsafe { kernel.launch(launch, addresses, stream) }?)
     }
 }
@@ -102,7 +109,7 @@ impl Drop for Launcher {
     fn drop(&mut self) {
         // Work of bound operators may still be queued. If waiting for it fails (for example because this thread
         // captures a stream), the kernels leak.
-        if self.owns_kernels && driver::wait_for_streams(&self.context).is_err() {
+        if self.specialize == Specialize::Owned && driver::wait_for_streams(&self.context).is_err() {
             self.let_kernels_stay();
         }
     }

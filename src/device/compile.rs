@@ -9,6 +9,7 @@ use crate::device::measure::{tensors, Measuring};
 use crate::device::operator::{CompiledOperator, Inner, Measured, Operator};
 use crate::device::Device;
 use crate::error::{CompileError, DispatchError, Error};
+use crate::specialize::Specialize;
 use crate::trace::span;
 use crate::validate::validate;
 
@@ -103,7 +104,7 @@ impl Device {
         }
         let candidates = plan.candidates(&context.target, mode);
         let launches = candidates.iter().map(|found| found.launch.clone()).collect();
-        let options = CompileOptions::default().with_in_place(in_place);
+        let options = CompileOptions::default().with_in_place(in_place).with_specialize(Specialize::Never);
         let loaded = load(context, launches, options.specialize)?;
         let times = times(context, &tensors(operator, mode), 0, loaded.iter(), ROUNDS)?;
         let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), time)| {

@@ -49,22 +49,15 @@ impl Measuring<'_> {
         measured: &mut Vec<Measured>,
     ) -> Option<(Launch, Arc<LoadedKernel>)> {
         let launches = candidates.clone().take(MEASURED).map(|found| found.launch.clone());
-        // Kernels that are not the fastest are unloaded again. Without room for the fastest, none is compiled.
-        let keeps = self.options.specialize == Specialize::Kept && self.context.keeps_more();
-        let specialize = if keeps { Specialize::Owned } else { self.options.specialize };
-        let loaded = load(self.context, launches.collect(), specialize).ok()?;
+        // Specializing takes longer than measuring, and rarely changes the order, so only the fastest is specialized.
+        let loaded = load(self.context, launches.collect(), Specialize::Never).ok()?;
         let times = times(self.context, &tensors(self.operator, mode), past, loaded.iter(), ROUNDS).ok()?;
         measured.extend(candidates.zip(&times).map(|(found, &time)| {
             let (kernel, variant) = (found.launch.entry.name, found.variant.clone());
             Measured { mode, kernel, variant, estimate: found.estimate, time }
         }));
-        let ((launch, kernel), _) = loaded.into_iter().zip(times).min_by_key(|(_, time)| *time)?;
-        if !keeps || launch.entry.variable.is_none() {
-            return Some((launch, kernel));
-        }
-        let kept = self.context.keep_specialized(&launch, kernel);
-        let kernel = kept.map_or_else(|| self.context.kernel(launch.entry), Ok).ok()?;
-        Some((launch, kernel))
+        let ((launch, _), _) = loaded.into_iter().zip(times).min_by_key(|(_, time)| *time)?;
+        load(self.context, vec![launch], self.options.specialize).ok()?.pop()
     }
 }
 

@@ -118,7 +118,7 @@ static void check_idle(void *stream) {
 enum { GLOBAL = 0, RELAXED = 2 };
 static _Thread_local int capture_mode;
 
-/* During a capture, its own thread may not create a stream, allocate memory or load a module. During a global one,
+/* During a capture, its own thread may not create a stream, allocate, free, load, unload or wait. During a global one,
    threads in the global mode may not either. Threads in the relaxed mode always may. */
 static void allowed_in_capture(void) {
     for (struct object *o = live; o && capture_mode != RELAXED; o = o->next) {
@@ -214,7 +214,8 @@ static void unlock(int *locked) { pthread_mutex_unlock(&lock); }
 #define WITH_CONTEXT CALL; needs_context()
 
 int cuInit(unsigned flags) { CALL; return getenv("FAKE_CU_INIT") ? atoi(getenv("FAKE_CU_INIT")) : 0; }
-int cuDriverGetVersion(int *version) { CALL; *version = 12000; return 0; }
+static int version_of_driver(void) { return getenv("FAKE_DRIVER") ? atoi(getenv("FAKE_DRIVER")) : 12030; }
+int cuDriverGetVersion(int *version) { CALL; *version = version_of_driver(); return 0; }
 int cuDeviceGetCount(int *count) { CALL; *count = getenv("FAKE_GPUS") ? atoi(getenv("FAKE_GPUS")) : 1; return 0; }
 int cuDeviceGet(int *device, int ordinal) { CALL; *device = ordinal; return 0; }
 int cuDeviceGetName(char *name, int length, int device) { CALL; snprintf(name, (size_t)length, "Fake GPU"); return 0; }
@@ -257,8 +258,15 @@ int cuThreadExchangeStreamCaptureMode(int *mode) {
 int cuStreamCreate(void **stream, unsigned flags) {
     WITH_CONTEXT; allowed_in_capture(); *stream = add(STREAM, 1); return 0;
 }
+int cuStreamIsCapturing(void *stream, int *status) {
+    WITH_CONTEXT;
+    check_stream(stream);
+    *status = is_captured(stream);
+    return 0;
+}
 int cuStreamSynchronize(void *stream) {
     WITH_CONTEXT;
+    allowed_in_capture();
     check_idle(stream);
     done(stream, queued);
     return 0;
@@ -337,6 +345,7 @@ int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
 }
 int cuEventSynchronize(void *event) {
     CALL;
+    allowed_in_capture();
     struct object *o = check(EVENT, event, 0);
     if (o && o->stream) done(o->stream, o->position);
     return 0;
@@ -348,6 +357,7 @@ int cuMemAlloc_v2(void **address, size_t bytes) {
 }
 int cuMemFree_v2(void *address) {
     WITH_CONTEXT;
+    allowed_in_capture();
     not_in_use(address, "frees memory that queued work uses");
     drop(MEMORY, address);
     return 0;
@@ -387,6 +397,8 @@ int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream)
 int cuModuleLoadData(void **module, const void *image) {
     WITH_CONTEXT;
     allowed_in_capture();
+    for (struct object *o = live; o && version_of_driver() < 12030; o = o->next)
+        if (o->captured && o->capturing == &capture_mode) report("loads a kernel during a capture");
     *module = add(MODULE, (size_t)atoi(strchr(strstr(image, ".param .align 8 .b8 "), '[') + 1));
     return 0;
 }
@@ -398,6 +410,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
 }
 int cuModuleUnload(void *module) {
     WITH_CONTEXT;
+    allowed_in_capture();
     nothing_queued(NULL, module, "unloads a kernel while it is queued");
     drop(MODULE, module);
     return 0;

@@ -15,6 +15,7 @@ fn the_scenario() {
     let run = match which.to_str() {
         Some("misuse") => scenarios::misuse,
         Some("capture") => scenarios::first_use_in_a_capture,
+        Some("everything in a capture") => scenarios::everything_in_a_capture,
         Some("order") => scenarios::order_of_streams,
         Some("owned") => scenarios::owned,
         Some("threads") => scenarios::threads,
@@ -99,13 +100,24 @@ fn the_fastest_measured_kernel_runs() {
     measured.iter().for_each(|fast| assert_eq!(kernels(&[("DOUBLE_FAST", fast)]).as_ref(), Some(&measured)));
 }
 
-/// Several kernels are specialized and timed, and only the fastest stays loaded.
+/// Generic kernels are timed, and only the fastest is specialized.
 #[test]
-fn measured_kernels_that_are_slower_are_not_kept() {
+fn of_measured_kernels_the_fastest_is_specialized() {
+    let Some((out, _)) = run_to_end("measured and kept", &[]) else { return };
+    let measured: u32 = out.lines().find_map(|line| line.strip_prefix("MEASURED ")?.parse().ok()).expect("a count");
     let Some(folder) = driver(None) else { return };
-    let unloads = |nth| with_failure(folder.path(), "cuModuleUnload", nth, 719, this_program("measured and kept")).1;
-    let is_told = |report: Vec<String>| report.contains(&"cuModuleUnload: failed as told".to_owned());
-    assert!(is_told(unloads(1)), "{:?}", unloads(1));
+    let loads = |nth| with_failure(folder.path(), "cuModuleLoadData", nth, 719, this_program("measured and kept")).1;
+    let is_told = |nth| loads(nth).contains(&"cuModuleLoadData: failed as told".to_owned());
+    assert!(measured > 1 && is_told(measured + 1) && !is_told(measured + 2), "{measured}");
+}
+
+#[test]
+fn nothing_breaks_a_capture() {
+    for version in ["12000", "12030"] {
+        let variables = [("FAKE_DRIVER", version), ("FAKE_GPUS", "2")];
+        let Some((_, report)) = run_to_end("everything in a capture", &variables) else { return };
+        assert!(report.iter().all(|line| line.starts_with("end: not given back")), "{version}: {report:?}");
+    }
 }
 
 /// Compiling goes on with the estimate, wherever the driver fails; `measure_kernels` fails in words.

@@ -161,6 +161,72 @@ pub fn first_use_in_a_capture() -> Done {
     Ok(())
 }
 
+/// Objects of every kind are made, used and dropped while a stream is captured.
+fn use_and_drop_all(device: &Device) -> Done {
+    let owned = CompileOptions::default().with_specialize(Specialize::Owned).with_measure(true);
+    let reversal = device.compile_operator_with(&reversal(device)?, owned)?;
+    reverse(device, &reversal)?;
+    let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
+    let table = reversal.bind(&[(&data).into(), (&lengths).into()], &data)?;
+    let stream = device.create_stream()?;
+    let (event, mut graph) = (stream.record_event()?, device.record_graph([&table])?);
+    graph.launch(&stream)?;
+    assert!(stream.record_event()?.milliseconds_since(&event)? > 0.0);
+    assert!(graph.milliseconds()? > 0.0);
+    data.write(0, &[1; 64])?;
+    data.to_vec::<u8>()?;
+    stream.synchronize()?;
+    drop(Device::cuda(1)?);
+    Ok(())
+}
+
+/// Nothing breaks a capture in any mode: not calls of the thread that captures, nor those of another one. Captured
+/// dispatches have kernels of their own, which stay when the operator is gone. An older driver cannot load them.
+#[allow(unsafe_code)]
+pub fn everything_in_a_capture() -> Done {
+    use sys::CUstreamCaptureMode as Mode;
+    let device = Device::cuda(0)?;
+    let is_old = device.cuda_properties().is_some_and(|properties| properties.driver_version < 12_030);
+    let filling = fill(&device, CompileOptions::default())?;
+    use_and_drop_all(&device)?;
+    // SAFETY: the double's kernels touch nothing, and the handles are live until they are released.
+    unsafe {
+        result::ctx::set_current(result::primary_ctx::retain(0)?)?;
+        let (outside, mut count) = (result::stream::create(result::stream::StreamKind::NonBlocking)?, 100);
+        for mode in [
+            Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+            Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
+        ] {
+            result::stream::begin_capture(outside, mode)?;
+            filling.dispatch_raw(&[], Address(256), RawStream(outside.cast()))?;
+            count += 1;
+            let first = Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int16, count, 1, 2));
+            match device.run_lowered(&first, &[], Address(256), RawStream(outside.cast())) {
+                Err(error) if is_old => {
+                    let words = error.to_string();
+                    assert!(words.contains("(CUDA error 900); run the operator once before the capture"), "{words}");
+                }
+                done => done?,
+            }
+            if !is_old {
+                use_and_drop_all(&device)?;
+            }
+            std::thread::scope(|scope| scope.spawn(|| use_and_drop_all(&device).is_ok()).join().expect("no panic"));
+            let captured = result::stream::end_capture(outside)?;
+            let mut executable = std::ptr::null_mut();
+            sys::cuGraphInstantiateWithFlags(&mut executable, captured, 0).result()?;
+            result::graph::launch(executable, outside)?;
+            result::stream::synchronize(outside)?;
+            result::graph::exec_destroy(executable)?;
+            result::graph::destroy(captured)?;
+        }
+        result::stream::destroy(outside)?;
+        result::primary_ctx::release(0)?;
+    }
+    Ok(())
+}
+
 /// An operator with kernels of its own that is dropped while its work is queued or recorded.
 pub fn owned() -> Done {
     let device = Device::cuda(0)?;
@@ -301,12 +367,16 @@ pub fn measured() -> Done {
     Ok(())
 }
 
-/// Compiles a measured operator whose specialized kernel is kept, and keeps the device, too.
+/// Compiles a measured operator whose specialized kernel is kept.
 pub fn measured_and_kept() -> Done {
     let device = Device::cuda(0)?;
-    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Kept).with_in_place(true);
-    drop(device.compile_operator_with(&reversal(&device)?, options)?);
-    std::mem::forget(device);
+    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Kept);
+    let options = options.with_in_place(true).with_pointer_alignment(16);
+    let operator = device.compile_operator_with(&reversal(&device)?, options)?;
+    let kernels = operator.explain().modes.remove(1).kernels;
+    let measured = kernels.iter().filter(|kernel| kernel.measured.is_some());
+    let names: std::collections::BTreeSet<&str> = measured.map(|kernel| &*kernel.kernel).collect();
+    println!("MEASURED {}", names.len());
     Ok(())
 }
 

@@ -74,7 +74,7 @@ pub fn with_failure(folder: &Path, function: &str, nth: u32, code: u32, mut comm
 
 /// Functions that release something, or that a release needs. If one of them fails, something leaks, which is not the
 /// library's fault.
-const RELEASING: [&str; 10] = [
+const RELEASING: [&str; 11] = [
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuDevicePrimaryCtxRelease_v2",
@@ -85,6 +85,7 @@ const RELEASING: [&str; 10] = [
     "cuModuleUnload",
     "cuStreamDestroy_v2",
     "cuStreamSynchronize",
+    "cuThreadExchangeStreamCaptureMode",
 ];
 
 /// Makes every driver function fail at every call of a command. Each time the command must either continue or end with

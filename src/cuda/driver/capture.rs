@@ -1,11 +1,15 @@
-//! Calls that a capture forbids, though they do not touch the captured stream.
+//! Calls during a capture of a stream into a graph.
+
+use std::cell::Cell;
 
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys;
 
-/// While this guard lives, the calling thread may create a stream and load a kernel although it captures another
-/// library's stream, as XLA does when it first runs a program. These calls queue nothing, so the capture stays valid.
+/// While this guard lives, the calling thread may allocate, free, load, unload and wait, although it captures a stream,
+/// as XLA does when it first runs a program, or another thread does. These calls queue nothing on that stream, so the
+/// capture stays valid.
 #[must_use]
+#[derive(Debug)]
 pub(super) struct Unrestricted(sys::CUstreamCaptureMode);
 
 impl Unrestricted {
@@ -26,4 +30,29 @@ fn exchange(mut mode: sys::CUstreamCaptureMode) -> Result<sys::CUstreamCaptureMo
     // has not changed since CUDA 10.1.
     unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) }.result()?;
     Ok(mode)
+}
+
+thread_local! {
+    static LOADS: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Whether the calling thread may load a kernel: not while a [`NoLoading`] lives.
+pub(super) fn may_load() -> bool {
+    LOADS.get()
+}
+
+/// While this guard lives, loading a kernel on this thread is an error.
+#[must_use]
+pub(crate) struct NoLoading(bool);
+
+impl NoLoading {
+    pub fn enter() -> Self {
+        Self(LOADS.replace(false))
+    }
+}
+
+impl Drop for NoLoading {
+    fn drop(&mut self) {
+        LOADS.set(self.0);
+    }
 }

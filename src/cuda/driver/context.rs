@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
 
-use super::capture::Unrestricted;
+use super::capture::{may_load, NoLoading, Unrestricted};
 use super::device::{attribute, describe, Properties};
 use super::failure::cuda_error;
-use super::handle::OwnStream;
+use super::handle::{OwnStream, StreamHandle};
 use super::loaded_kernel::LoadedKernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
@@ -45,6 +45,9 @@ pub(crate) struct Context {
     #[cfg(feature = "cudarc-0_19")]
     kept: AtomicBool,
 }
+
+/// The first driver that allows a kernel to be loaded during a capture.
+const LOADS_IN_CAPTURE: u32 = 12_030;
 
 impl Context {
     /// The context of a GPU: the one in use, or a new one.
@@ -124,51 +127,43 @@ impl Context {
         Ok(lock().entry(entry).or_insert(kernel).clone())
     }
 
+    /// Forbids the calling thread to load a kernel while it uses a stream that is being captured, if the driver would
+    /// invalidate the capture.
+    pub fn protect_capture(&self, stream: StreamHandle) -> Option<NoLoading> {
+        (self.properties.driver_version < LOADS_IN_CAPTURE && stream.is_capturing()).then(NoLoading::enter)
+    }
+
     /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay
     /// loaded.
     pub fn specialized_kernel(&self, launch: &Launch, when: Specialize) -> Option<Arc<LoadedKernel>> {
         let Launch { entry, params, threads, .. } = launch;
-        let variable = entry.variable.filter(|_| when != Specialize::Never)?;
+        let variable = entry.variable.filter(|_| matches!(when, Specialize::Owned | Specialize::Kept))?;
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().get(&specialized_for(launch)).cloned();
-        if known.is_some() || (when == Specialize::Kept && !self.keeps_more()) {
+        let key: SpecializedFor = (*entry, *threads, params.clone());
+        let known = lock().get(&key).cloned();
+        let has_room = |kept: &HashMap<_, _>| kept.len() < Specialize::MAX_KEPT;
+        if known.is_some() || !may_load() || (when == Specialize::Kept && !has_room(&lock())) {
             return known;
         }
         let ptx = specialize(&entry.ptx(), params, variable, *threads);
         let kernel = LoadedKernel::new(&self.primary, entry.name, ptx, self.target.shared_memory);
         let kernel = Arc::new(kernel.ok()?);
-        if when == Specialize::Kept {
-            self.keep_specialized(launch, kernel)
-        } else {
-            Some(kernel)
+        if when == Specialize::Owned {
+            return Some(kernel);
         }
+        // Another thread may have been faster, or have taken the last place.
+        let mut kept = lock();
+        let stays = has_room(&kept) || kept.contains_key(&key);
+        stays.then(|| kept.entry(key).or_insert(kernel).clone())
     }
 
-    /// Whether fewer than `MAX_KEPT` specialized kernels stay loaded.
-    pub fn keeps_more(&self) -> bool {
-        self.specialized.lock().unwrap_or_else(PoisonError::into_inner).len() < Specialize::MAX_KEPT
+    /// Makes it current for calls that queue work: [`PrimaryContext::enter_to_queue`].
+    pub fn enter_to_queue(&self) -> Result<Entered, CudaError> {
+        self.primary.enter_to_queue()
     }
 
-    /// Keeps the specialized kernel of a launch loaded, unless it is there already. `None` if `MAX_KEPT` others stay
-    /// loaded, or if the kernel is the generic one.
-    pub fn keep_specialized(&self, launch: &Launch, kernel: Arc<LoadedKernel>) -> Option<Arc<LoadedKernel>> {
-        let generic = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&launch.entry).cloned();
-        if generic.is_some_and(|generic| Arc::ptr_eq(&generic, &kernel)) {
-            return None;
-        }
-        let key = specialized_for(launch);
-        let mut kept = self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = kept.len() < Specialize::MAX_KEPT || kept.contains_key(&key);
-        has_room.then(|| kept.entry(key).or_insert(kernel).clone())
-    }
-
-    /// Makes it current on the calling thread until the returned guard is dropped.
+    /// Makes it current for all other calls: [`PrimaryContext::enter`].
     pub(super) fn enter(&self) -> Result<Entered, CudaError> {
         self.primary.enter()
     }
-}
-
-/// What a specialized kernel is compiled from.
-fn specialized_for(launch: &Launch) -> SpecializedFor {
-    (launch.entry, launch.threads, launch.params.clone())
 }

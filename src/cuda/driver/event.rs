@@ -35,7 +35,7 @@ impl Event {
     /// An event after all work queued so far on a stream of the context.
     pub(super) fn record(context: &Arc<Context>, stream: StreamHandle) -> Result<Self, CudaError> {
         let event = Self::new(context)?;
-        let _current = context.enter()?;
+        let _current = context.enter_to_queue()?;
         // SAFETY: both handles are live and of one context.
         unsafe { result::event::record(event.raw, stream.raw()) }.map_err(cuda_error("recording an event"))?;
         Ok(event)
@@ -43,7 +43,7 @@ impl Event {
 
     /// While the stream is being captured into a graph: makes every launch of that graph record the event.
     pub(super) fn record_in_graph(&self, stream: StreamHandle) -> Result<(), CudaError> {
-        let _current = self.context.enter()?;
+        let _current = self.context.enter_to_queue()?;
         let external = sys::CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL as u32;
         // SAFETY: both handles are live and of one context.
         unsafe { sys::cuEventRecordWithFlags(self.raw, stream.raw(), external) }
@@ -53,7 +53,7 @@ impl Event {
 
     /// Makes the work that is queued on a stream of the same GPU from now on wait for the event.
     pub fn hold_back(&self, stream: StreamHandle) -> Result<(), CudaError> {
-        let _current = self.context.enter()?;
+        let _current = self.context.enter_to_queue()?;
         let plain = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: both handles are live, and the caller has checked that they are of one GPU.
         unsafe { result::stream::wait_event(stream.raw(), self.raw, plain) }.map_err(cuda_error("waiting for an event"))

@@ -57,7 +57,7 @@ impl Graph {
 
     /// Queues the graph on a stream that the crate made on the context, after the previous launch.
     pub fn launch(&mut self, stream: StreamHandle) -> Result<(), CudaError> {
-        let _current = self.context.enter()?;
+        let _current = self.context.enter_to_queue()?;
         // SAFETY: both handles are live and of one context, and no other thread uses the graph. Whoever recorded the
         // graph keeps alive what its work uses; the code that queued the work says why its accesses are valid.
         unsafe { result::graph::launch(self.executable, stream.raw()) }.map_err(cuda_error("launching a graph"))

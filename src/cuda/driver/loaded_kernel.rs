@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
-use super::capture::Unrestricted;
+use super::capture::may_load;
 use super::failure::cuda_error;
 use super::handle::StreamHandle;
 use super::primary::PrimaryContext;
@@ -41,7 +41,11 @@ impl LoadedKernel {
         let _current = context.enter()?;
         let verb = format!("loading {name}");
         let failed = cuda_error(&verb);
-        let _unrestricted = Unrestricted::enter().map_err(&failed)?;
+        if !may_load() {
+            let advice = "run the operator once before the capture, or update the driver to CUDA 12.3 or newer";
+            let error = failed(DriverError(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
+            return Err(CudaError { advice: advice.to_owned(), ..error });
+        }
         let invalid = |_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX));
         let name = CString::new(name).map_err(invalid)?;
         let image = CString::new(ptx).map_err(invalid)?;
@@ -60,7 +64,7 @@ impl LoadedKernel {
         Ok(kernel)
     }
 
-    /// Queues it, with the parameters of a selection.
+    /// Queues it, with the parameters of a selection. Its context is current.
     ///
     /// # Safety
     ///
@@ -72,7 +76,6 @@ impl LoadedKernel {
         addresses: &Addresses<'_>,
         stream: StreamHandle,
     ) -> Result<(), CudaError> {
-        let _current = self.context.enter()?;
         let mut words = launch.parameters(addresses);
         let mut arguments = [words.as_mut_ptr().cast::<c_void>()];
         let (blocks, threads) = ((launch.blocks, 1, 1), (launch.threads, 1, 1));

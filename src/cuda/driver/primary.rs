@@ -3,6 +3,7 @@
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
+use super::capture::Unrestricted;
 use super::failure::cuda_error;
 use crate::error::CudaError;
 
@@ -26,18 +27,28 @@ impl PrimaryContext {
         Ok(Self { device, raw })
     }
 
-    /// Makes it current on the calling thread until the returned guard is dropped.
-    pub(super) fn enter(&self) -> Result<Entered, CudaError> {
+    /// Makes it current on the calling thread until the returned guard is dropped, for calls that queue work on a
+    /// caller's stream, or record an event there.
+    pub(super) fn enter_to_queue(&self) -> Result<Entered, CudaError> {
         let enter = || {
             let before = result::ctx::get_current()?.unwrap_or(std::ptr::null_mut());
             if before == self.raw {
-                return Ok(Entered(None));
+                return Ok(Entered { before: None, _unrestricted: None });
             }
             // SAFETY: the context is retained as long as `self`.
             unsafe { result::ctx::set_current(self.raw) }?;
-            Ok(Entered(Some(before)))
+            Ok(Entered { before: Some(before), _unrestricted: None })
         };
         enter().map_err(cuda_error("making the device current"))
+    }
+
+    /// Makes it current, as [`enter_to_queue`](Self::enter_to_queue) does, for all other calls: allocating, freeing,
+    /// loading, unloading and waiting, which would break a capture of this thread or of another one.
+    pub(super) fn enter(&self) -> Result<Entered, CudaError> {
+        let unrestricted = Unrestricted::enter().map_err(cuda_error("allowing calls during a capture"))?;
+        let mut entered = self.enter_to_queue()?;
+        entered._unrestricted = Some(unrestricted);
+        Ok(entered)
     }
 }
 
@@ -52,11 +63,14 @@ impl Drop for PrimaryContext {
 /// (or none) current again. It has that context if it was a different one.
 #[must_use]
 #[derive(Debug)]
-pub(crate) struct Entered(Option<sys::CUcontext>);
+pub(crate) struct Entered {
+    before: Option<sys::CUcontext>,
+    _unrestricted: Option<Unrestricted>,
+}
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        if let Some(before) = self.0 {
+        if let Some(before) = self.before {
             // SAFETY: it was current on this thread a moment ago, so it is a live context of the caller, or null.
             let _ = unsafe { result::ctx::set_current(before) };
         }

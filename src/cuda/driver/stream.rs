@@ -29,7 +29,6 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
-        let _current = context.enter()?;
         let live = Arc::new(OwnStream::new(&context.primary)?);
         context.streams.lock().unwrap_or_else(PoisonError::into_inner).push(live.clone());
         Ok(Self { context: context.clone(), live })

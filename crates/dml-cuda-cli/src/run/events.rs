@@ -31,7 +31,7 @@ pub fn device(device: &Device, graph: bool, options: CompileOptions) -> Value {
         Some(_) => "events on the GPU around launches that are queued one by one",
         None => "the host's clock around the dispatches of an iteration",
     };
-    let kernels = properties.map_or("", |_| of_kernels(options));
+    let kernels = properties.map_or("", |_| of_kernels(options, graph));
     json!({
         "event": "device",
         "name": device.name(),
@@ -41,13 +41,18 @@ pub fn device(device: &Device, graph: bool, options: CompileOptions) -> Value {
     })
 }
 
-/// The end of a line about timing.
-pub fn of_kernels(options: CompileOptions) -> &'static str {
-    match (options.specialize, options.measure) {
-        (Specialize::Never, false) => "",
-        (Specialize::Never, true) => ", measured kernels",
-        (_, false) => ", specialized kernels",
-        (_, true) => ", specialized and measured kernels",
+/// The end of a line about timing. `graph`: whether dispatches are captured.
+pub fn of_kernels(options: CompileOptions, graph: bool) -> &'static str {
+    let is_specialized = match options.specialize {
+        Specialize::Never => false,
+        Specialize::Captured => graph,
+        _ => true,
+    };
+    match (is_specialized, options.measure) {
+        (false, false) => "",
+        (false, true) => ", measured kernels",
+        (true, false) => ", specialized kernels",
+        (true, true) => ", specialized and measured kernels",
     }
 }
 

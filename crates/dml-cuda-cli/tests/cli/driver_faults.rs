@@ -138,7 +138,7 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
     run(&["bench", "--tier", "quick", "-o", "r.json", "--only", "small_16x256.f32", "--samples", "3"]);
     let run = folder.json("r.json");
     assert_eq!(run["machine"]["device"], "Fake GPU");
-    assert_eq!(run["machine"]["driver"], "CUDA 12.0");
+    assert_eq!(run["machine"]["driver"], "CUDA 12.3");
     assert_eq!(run["cases"].as_array().expect("cases").len(), 2);
     for case in run["cases"].as_array().expect("cases") {
         let microseconds = 1000.0 / case["dispatches"].as_f64().expect("a number");
@@ -252,7 +252,7 @@ hello='{"hello":{"tool":"x","provider":"CUDAExecutionProvider","device":"x","pci
         let bench = ["bench", "-o", &format!("{adapter}.json"), "--only", "small_16x256.f32.copy", "-a", adapter];
         run(&bench).well();
         let machine = &folder.json(&format!("{adapter}.json"))["machine"];
-        assert_eq!(machine["driver"], format!("580.{place} (CUDA 12.0)"));
+        assert_eq!(machine["driver"], format!("580.{place} (CUDA 12.3)"));
         assert_eq!(machine["clocks"], "SM 1980 MHz of at most 2000 MHz, memory 3201 MHz");
         // So does ONNX Runtime's.
         let onnx = ["bench", "-o", &format!("onnx{adapter}.json"), "--only", "small_16", "-a", adapter];

@@ -145,7 +145,7 @@ impl Runner for Own<'_> {
             // The programs that were timed have refused a wrong variable.
             true => {
                 let options = dml_cuda::Device::cpu().with_environment().map(|device| device.compile_options());
-                [kernel::TIMING, of_kernels(options.unwrap_or_default())].concat()
+                [kernel::TIMING, of_kernels(options.unwrap_or_default(), true)].concat()
             }
             false => timing.clone(),
         }

@@ -4,7 +4,7 @@
 # spills 24 bytes for sm_120 and 121, and where a vector is at an end of the tensor or of a reversed lane,
 # reverse_transposed_scatter_1 spills 4 for sm_80, 86 and 89, and reverse_transposed_1 36 for sm_100, 103 and 110.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(realpath "$0")")/.."
 ptxas=$(dirname "$(scripts/install-nvcc.sh)")/ptxas
 for target in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121; do
   case $target in sm_75 | sm_90) few=0 ;; *) few='[0-9]{1,2}' ;; esac

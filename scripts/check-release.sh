@@ -3,7 +3,7 @@
 # runs all checks. A check that fails does not stop the others. The chroots need root.
 set -uo pipefail
 unset CDPATH
-root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(cd "$(dirname "$(realpath "$0")")/.." && pwd)
 if ! { [ $# -gt 0 ] && out=$(cd "$1" && pwd) && ls "$out"/*.whl > /dev/null; }; then
   echo "usage: scripts/check-release.sh OUT [CHECK...]; OUT has the files of scripts/release.sh" >&2
   exit 2

@@ -4,7 +4,7 @@
 # fuzz/corpus.tar.xz has useful inputs, fuzz/found new ones, and fuzz/ inputs that fail. scripts/fuzz.sh --keep adds the
 # new inputs that increase the coverage to the corpus.
 set -euo pipefail
-cd "$(dirname "$0")/../fuzz"
+cd "$(dirname "$(realpath "$0")")/../fuzz"
 host=$(rustc -vV | sed -n 's/^host: //p')
 if [ "$1" = --keep ]; then
   kept=$(mktemp -d)

@@ -4,7 +4,7 @@
 # candle adds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels, which takes minutes. It
 # needs neither a GPU nor CUDA's libraries: it links against empty libraries of the same names.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(realpath "$0")")/.."
 out=gpu-bundle
 rm -rf "$out" && mkdir -p "$out/tests" "$out/benches"
 

@@ -2,7 +2,7 @@
 # Installs the pinned CUDA compilers from PyPI into .venv and prints the path of nvcc:
 #   nvcc 13.0, which makes kernels/prebuilt/*.ptx, and ptxas 12.0, the oldest that must read them.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(realpath "$0")")/.."
 venv=.venv
 if [ ! -e "$venv/complete" ]; then
   python3 -m venv "$venv/nvcc" >&2

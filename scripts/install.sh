@@ -6,7 +6,7 @@
 set -euo pipefail
 unset CDPATH
 [ $# = 1 ] || [ $# = 2 ] || { echo "usage: scripts/install.sh PREFIX [BUILT]" >&2; exit 2; }
-root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(cd "$(dirname "$(realpath "$0")")/.." && pwd)
 prefix=$1 built=${2:-$root/target/release}
 capi=$root/crates/dml-cuda-capi
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$capi/Cargo.toml" | head -n 1)

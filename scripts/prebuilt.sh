@@ -7,7 +7,7 @@
 # sm_75, sm_80 and sm_90, so that drivers from CUDA 12.0 on can load it, and the pinned ptxas, because newer assemblers
 # check more. The pragma used_bytes_mask is removed: it is only a hint, and needs ISA 8.3.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(realpath "$0")")/.."
 nvcc=$(scripts/install-nvcc.sh)
 ptxas=$(ls "$PWD"/.venv/ptxas/lib/python3*/site-packages/nvidia/cuda_nvcc/bin/ptxas)
 flags=$(sed -n 's/^const NVCC_FLAGS.*= \[\(.*\)\];/\1/p' build.rs | tr -d '",')

@@ -2,7 +2,7 @@
 # Writes the public APIs of the crates dml-cuda and dml-cuda-candle to their tests/golden/public-api.txt; with --check
 # it only compares.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(realpath "$0")")/.."
 [ "$(cargo public-api --version 2> /dev/null)" = "cargo-public-api 0.52.0" ] ||
   cargo install --quiet --locked --debug --force cargo-public-api@0.52.0
 found=$(mktemp)

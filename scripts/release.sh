@@ -8,7 +8,7 @@ umask 022 # archives keep the modes of files
 addressed=true
 [ "${1-}" != --without-address ] || { addressed=false; shift; }
 [ $# = 1 ] || { echo "usage: scripts/release.sh [--without-address] OUT" >&2; exit 2; }
-root=$(cd "$(dirname "$0")/.." && pwd)
+root=$(cd "$(dirname "$(realpath "$0")")/.." && pwd)
 mkdir -p "$1"
 published=$(cd "$1" && pwd)
 [ -z "$(ls -A "$published")" ] || { echo "$published has files, must be empty" >&2; exit 1; }

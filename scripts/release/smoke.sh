@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tries each file of a release once: symbol versions, sizes, the wheels' tags, a model in every runner. smoke.sh OUT
 set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(cd "$(dirname "$(realpath "$0")")/../.." && pwd)
 source "$root/scripts/release/tools.sh"
 out=$(cd "$1" && pwd)
 work=$(mktemp -d)

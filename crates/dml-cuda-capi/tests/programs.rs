@@ -139,7 +139,8 @@ fn pkg_config_names_what_the_example_of_the_readme_needs() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("reverse");
-    let files = library().join("pkgconfig");
+    let files = folder.path().join("lib/pkgconfig");
+    std::os::unix::fs::symlink(library(), folder.path().join("lib")).expect("a link, as /lib is one");
     let ask = |what: &str| printed(Command::new("pkg-config").args([what, "dml-cuda"]).env("PKG_CONFIG_PATH", &files));
     assert_eq!(ask("--modversion").trim(), env!("CARGO_PKG_VERSION"));
     let (flags, libraries) = (ask("--cflags"), ask("--libs"));
@@ -150,9 +151,9 @@ fn pkg_config_names_what_the_example_of_the_readme_needs() {
 }
 
 /// Configures a project with CMake, and returns what it prints.
-fn configured(source: &Path, build: &Path) -> String {
+fn configured(source: &Path, build: &Path, prefix: &Path) -> String {
     let mut cmake = Command::new("cmake");
-    cmake.arg("-S").arg(source).arg("-B").arg(build).arg(format!("-DCMAKE_PREFIX_PATH={}", installed().display()));
+    cmake.arg("-S").arg(source).arg("-B").arg(build).arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
     printed(cmake.arg(format!("-DEXAMPLE={}", root().join("examples/reverse.c").display())))
 }
 
@@ -173,19 +174,30 @@ fn cmake_finds_the_versions_that_fit() {
              if(dml-cuda_FOUND)\n  message(STATUS \"found <${{dml-cuda_VERSION}}>\")\nendif()\n"
         );
         std::fs::write(folder.path().join("CMakeLists.txt"), project).expect("written");
-        let answer = configured(folder.path(), &folder.path().join("build"));
+        let answer = configured(folder.path(), &folder.path().join("build"), installed());
         assert_eq!(answer.contains("found <0.3.0>"), n < fit.len(), "{asked}: {answer}");
     }
 }
 
+/// Also through a link to the folder of libraries, as `/lib` is one to `usr/lib`, and through links to CMake's files.
 #[test]
 fn cmake_finds_the_library_from_a_project_elsewhere() {
     if !has("cmake") {
         return;
     }
-    let build = tempfile::tempdir().expect("a folder");
-    configured(&root().join("tests/outside"), build.path());
-    printed(Command::new("cmake").arg("--build").arg(build.path()));
-    // CMake writes the library's folder into the program.
-    assert_eq!(printed(&mut Command::new(build.path().join("reverse"))), EXAMPLE_PRINTS);
+    let link = |to: &str, from: &Path| std::os::unix::fs::symlink(library().join(to), from).expect("a link");
+    let (linked, of_files) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    link(".", &linked.path().join("lib"));
+    let files = of_files.path().join("lib/cmake/dml-cuda");
+    std::fs::create_dir_all(&files).expect("made");
+    for name in ["dml-cuda-config.cmake", "dml-cuda-config-version.cmake"] {
+        link(&format!("cmake/dml-cuda/{name}"), &files.join(name));
+    }
+    for prefix in [installed(), linked.path(), of_files.path()] {
+        let build = tempfile::tempdir().expect("a folder");
+        configured(&root().join("tests/outside"), build.path(), prefix);
+        printed(Command::new("cmake").arg("--build").arg(build.path()));
+        // CMake writes the library's folder into the program.
+        assert_eq!(printed(&mut Command::new(build.path().join("reverse"))), EXAMPLE_PRINTS);
+    }
 }

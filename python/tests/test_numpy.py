@@ -10,6 +10,7 @@ import signal
 import tempfile
 import threading
 import unittest
+import zipfile
 
 import dml_cuda
 import numpy as np
@@ -332,6 +333,15 @@ class Docs(unittest.TestCase):
                              ("", "DML_CUDA_SPECIALIZE is ``, must be")]:
             run = run_python("-c", program, DML_CUDA_SPECIALIZE=value)
             self.assertIn(words, run.stdout + run.stderr)
+
+    def test_without_its_library_the_package_says_what_to_do(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(dml_cuda.__file__).parent
+            with zipfile.ZipFile(f"{folder}/a.zip", "w") as file:
+                for path in package.rglob("*.[ps][yo]"):
+                    file.write(path, path.relative_to(package.parent))
+            error = run_python("-c", f"import sys; sys.path[:0] = ['{folder}/a.zip']; import dml_cuda").stderr
+            self.assertRegex(error, r"(?m)^ImportError: there is no file .*/a\.zip/dml_cuda/_native/lib_native\.so.* A zip file cannot have it: install")
 
     def test_the_page_for_an_issue_has_nothing_secret(self):
         home = str(pathlib.Path.home())

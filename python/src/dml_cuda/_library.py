@@ -75,6 +75,11 @@ _ATTRIBUTES = {"Sizes": "shape", "Strides": "strides", "DimensionCount": "ndim",
 
 
 def _load() -> ctypes.CDLL:
+    if not PATH.is_file():
+        raise ImportError(
+            f"there is no file {PATH}, which the package needs. In a checkout, `pip install ./python` builds it. A zip file cannot have it: install "
+            "dml_cuda in a folder next to it. PyInstaller takes it by the wheel's hook. Other tools must be told to copy dml_cuda/_native/lib_native.so"
+        )
     library = ctypes.CDLL(str(PATH))
     status, handle, error = u32, ctypes.POINTER(pointer), ctypes.POINTER(pointer)
     for name, result, arguments in [

@@ -7,6 +7,8 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -356,3 +358,17 @@ class Docs(unittest.TestCase):
         if importlib.util.find_spec("onnx") is None:
             self.assertEqual(call("onnx", "m.onnx").stderr, "onnx is not installed: pip install onnx onnxruntime\n")
         self.assertNotIn(home + "/", page)
+
+    def test_the_page_for_an_issue_says_what_it_cannot_find_out(self):
+        program = """if True:
+            import os, pwd, runpy
+            def getpwuid(_): raise KeyError("no entry in passwd")
+            pwd.getpwuid = getpwuid
+            os.environ.pop("HOME", None)
+            runpy.run_module("dml_cuda", run_name="__main__", alter_sys=True)"""
+        run = run_python("-c", program, PYTHONIOENCODING="ascii", LD_PRELOAD="\xe9")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stdout, r"(?s)^dml-cuda: .*\nGPUs that .*\ncupy: .*LD_PRELOAD: \\xe9\n")
+        for to, words in ((">/dev/full", "No space left on device"), (">&-", "standard output is closed")):
+            run = subprocess.run(f"{sys.executable} -m dml_cuda {to}", shell=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+            self.assertEqual((run.returncode, run.stderr), (1, f"the output cannot be written: {words}\n"))

@@ -3,6 +3,7 @@
 
 import argparse
 import ctypes
+import errno
 import functools
 import importlib
 import os
@@ -37,8 +38,8 @@ def _soname() -> str:
 def _gpus() -> str:
     query = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
     try:
-        run = subprocess.run(query, check=True, capture_output=True, text=True, timeout=60)
-        return run.stdout.strip().replace("\n", "; ")
+        run = subprocess.run(query, capture_output=True, text=True, timeout=60)
+        return (run.stdout + run.stderr).strip().replace("\n", "; ")
     except FileNotFoundError:
         return "unknown, nvidia-smi is not installed"
 
@@ -52,8 +53,8 @@ def _count() -> int:
 def _door(name: str) -> str:
     try:
         found = importlib.import_module(name)
-    except ModuleNotFoundError:
-        return "not installed"
+    except ModuleNotFoundError as error:
+        return "not installed" if error.name == name else f"does not import: {error}"
     if name == "cupy":  # has nothing to register
         return str(found.__version__)
     try:
@@ -79,6 +80,20 @@ def _facts() -> Iterator[tuple[str, Callable[[], object]]]:
         yield name, functools.partial(os.environ.get, name)
 
 
+def _write(line: str) -> None:
+    """Prints a line at once: the next one's work may end the process."""
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed")
+        print(line, flush=True)
+    except OSError as error:
+        if sys.stdout is not None:  # Python writes what is left when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(f"the output cannot be written: {error.strerror}")
+
+
+if sys.stdout is not None:
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends quietly if nobody reads on
 about = "Without a command: prints a page to paste into an issue."
 parser = argparse.ArgumentParser("python -m dml_cuda", description=about)
@@ -95,7 +110,7 @@ if arguments.command:
     try:
         gain = importlib.import_module("dml_cuda._onnx_gain")
         for line in gain.report(arguments.model, arguments.provider, arguments.shape):
-            print(line, flush=True)
+            _write(line)
     except ModuleNotFoundError as error:
         sys.exit(f"{error.name} is not installed: pip install onnx onnxruntime")
     except Exception as error:
@@ -106,6 +121,6 @@ for name, fact in _facts():
         text = fact()
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
-    # At once: the next fact may end the process.
-    text = re.sub(rf"(?<![^:, ]){re.escape(str(pathlib.Path.home()))}(?![^/:, ])", "~", str(text))
-    print(f"{name}: {text if text.isprintable() else ascii(text)}", flush=True)
+    # An unknown home folder stays `~`.
+    text = re.sub(rf"(?<![^:, ]){re.escape(os.path.expanduser('~'))}(?![^/:, ])", "~", str(text))
+    _write(f"{name}: {text if text.isprintable() else ascii(text)}")

@@ -2,7 +2,8 @@
 """Times compiled programs with a reversal among other operators: with this library, with a gather in its place, and
 with the operator, or custom call, that the compiler cannot look into. Prints Markdown.
 
-Usage: PYTHONPATH=python/src python3 benches/compiled.py torch|jax [WORD...], only the rows whose names contain a WORD.
+Usage: PYTHONPATH=python/src python3 benches/compiled.py torch|jax [small] [WORD...], only the rows whose names contain
+a WORD. `small` shortens every dimension to 8, for the CPU.
 PyTorch's times are medians of replayed CUDA graphs, the best of three graphs each, because places in memory differ by
 up to a tenth.
 JAX's are of the host's clock."""
@@ -30,6 +31,7 @@ lanes 16384,8192 1 16384,1: both 2
 side-by-side 64,512,1024 1 64,1,1024: after 2, both 1
 rows 64,64,512 1 64,1,1: scan 2
 rows 8,64 1 8,1: plus 4, alone 4"""
+SMALL, WORDS = "small" in sys.argv[2:], [word for word in sys.argv[2:] if word != "small"]
 PROGRAMS = {  # of a reversal, x, and the library
     "plus": lambda r, x, xp: x + 1,  # without one: the host's time of a call
     "alone": lambda r, x, xp: r(x),
@@ -57,14 +59,14 @@ def times_of_torch(name, width, shape, dim, of):
     import dml_cuda.torch
     import torch
     from dml_cuda import _inductor
-    from torch_times import gather, timed
+    from torch_times import DEVICE, gather, timed
 
     torch._inductor.config.fx_graph_cache = torch._inductor.config.autotune_local_cache = False
     torch._functorch.config.enable_autograd_cache = False
     dtype = {1: torch.uint8, 2: torch.float16, 4: torch.float32}[width]
-    make = lambda: torch.randint(0, 9, shape, device="cuda").to(dtype).requires_grad_(name == "training")
+    make = lambda: torch.randint(0, 9, shape, device=DEVICE).to(dtype).requires_grad_(name == "training")
     count = max(3, min(60, (1 << 27) // (width * torch.Size(shape).numel())))
-    sets = [(make(), torch.randint(0, shape[dim] + 1, of, device="cuda")) for _ in range(count)]
+    sets = [(make(), torch.randint(0, shape[dim] + 1, of, device=DEVICE)) for _ in range(count)]
     times, results, ours = [], [], dml_cuda.torch.reverse_subsequences
     for r, rule in ((ours, _inductor.is_fused), (gather, None), (ours, lambda *_: False)):
         torch._dynamo.reset()
@@ -104,11 +106,11 @@ def main(times_of, table):
     print("| program | this library, µs | gather | operator | to the better |\n| --- | --- | --- | --- | --- |")
     for layout, programs in (line.split(": ") for line in table.splitlines()):
         group, *numbers = layout.split()
-        shape, (dim,), of = ([int(n) for n in part.split(",")] for part in numbers)
+        shape, (dim,), of = ([min(int(n), 8 if SMALL else sys.maxsize) for n in part.split(",")] for part in numbers)
         pairs = [name.split() for name in programs.split(", ")]
         for name, width in ((name, int(width)) for name, *widths in pairs for width in widths):
             row = f"{name}, {group} {shape} {'u' if width == 1 else 'f'}{8 * width}"
-            if not sys.argv[2:] or any(word in row for word in sys.argv[2:]):
+            if not WORDS or any(word in row for word in WORDS):
                 ours, *others = times_of(name, width, shape, dim, of)
                 print("|", row, "|", *(f"{time:.1f} |" for time in (ours, *others)), f"{ours / min(others):.2f} |", flush=True)
 

@@ -1,39 +1,24 @@
 #!/usr/bin/env python3
 """Times small calls of dml_cuda.torch, which the host limits, next to PyTorch's own operators, and bidirectional LSTMs
 over padded sequences: packed, with a gather in place of this library's kernel, and with the kernel. Prints Markdown.
+Without a GPU it times RNNs on the CPU, by how full their batches are. `small` runs everything once, at small sizes.
 
-Usage: PYTHONPATH=python/src python3 benches/torch_host.py"""
+Usage: PYTHONPATH=python/src python3 benches/torch_host.py [small]"""
 
 import copy
-import statistics
-import time
+import sys
 from unittest import mock
 
 import dml_cuda.torch as dt
 import torch
 from dml_cuda import _rnn
-from torch_times import gather, timed
+from torch_times import DEVICE, GPU, gather, host_times, timed
 
-
-def host_times(calls, n, rounds, whole=False):
-    """Microseconds of host time of each call, of n that are queued. The queue is drained between rounds. `whole`
-    includes the queued work. The calls take turns, so that a change of the host's speed meets all of them."""
-
-    def once(call):
-        call()
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(n):
-            call()
-        if whole:
-            torch.cuda.synchronize()
-        return (time.perf_counter() - start) / n * 1e6
-
-    return [statistics.median(times) for times in zip(*([once(call) for call in calls] for _ in range(rounds)))]
+SMALL = sys.argv[1:] == ["small"]
 
 
 def small_calls():
-    x, lengths = torch.randn(8, 64, device="cuda"), torch.full((8, 1), 5, device="cuda")
+    x, lengths = torch.randn(8, 64, device=DEVICE), torch.full((8, 1), 5, device=DEVICE)
     of_batch, gradient, tracked = lengths[:, 0].contiguous(), torch.ones_like(x), x.clone().requires_grad_()
     flip, reverse = lambda x: x.flip(1), lambda x: dt.reverse_subsequences(x, lengths, 1)
 
@@ -56,17 +41,16 @@ def small_calls():
         "torch.func.jvp of reverse_subsequences": lambda: torch.func.jvp(reverse, (x,), (gradient,)),
     }
     print("| host time of a call, [8, 64] float32 | µs |\n| --- | --- |")
-    for name, microseconds in zip(calls, host_times(calls.values(), 1000, rounds=9)):
+    for name, microseconds in zip(calls, host_times(calls.values(), *((1, 1) if SMALL else (1000, 9)))):
         print(f"| {name} | {microseconds:.2f} |")
 
 
-def lstm(steps, batch, features, dtype):
-    """The forms of a call with F states, each with its times."""
-    rnn = torch.nn.LSTM(features, features, bidirectional=True).to("cuda", dtype)
+def times_of_rnn(kind, steps, batch, features, states, dtype, lengths, rounds):
+    """The forms of a call, each with its times."""
+    rnn = kind(features, states, bidirectional=True).to(DEVICE, dtype)
     plain, module = copy.deepcopy(rnn), dt.BidirectionalRNN(rnn)
     plain.flatten_parameters()
-    x = torch.randn(steps, batch, features, device="cuda", dtype=dtype)
-    lengths = torch.randint(1, steps + 1, (batch,), device="cuda")
+    x = torch.randn(steps, batch, features, device=DEVICE, dtype=dtype)
 
     def packed():
         of_rnn = torch.nn.utils.rnn
@@ -74,7 +58,7 @@ def lstm(steps, batch, features, dtype):
         return of_rnn.pad_packed_sequence(output, total_length=steps)[0]
 
     def gathered():
-        with mock.patch.object(_rnn, "reverse_subsequences", gather):
+        with mock.patch.object(_rnn, "reverse_batch", lambda x, _, of_lanes, dim: gather(x, of_lanes, dim)):
             return module(x, lengths)[0]
 
     def trained(call):
@@ -82,20 +66,40 @@ def lstm(steps, batch, features, dtype):
             part.grad = None
         call().sum().backward()
 
-    calls, n = [packed, gathered, lambda: module(x, lengths)[0]], max(1, 32 // (1 + steps // 100))
+    calls, n = [packed, gathered, lambda: module(x, lengths)[0]], max(1, 32 // (1 + steps // 100)) if GPU else 1
     with torch.no_grad():
         found = [call() for call in calls]
         assert torch.equal(found[1], found[2])
         torch.testing.assert_close(found[2], found[0], rtol=0, atol=5e-3)
-        yield "eager", host_times(calls, n, rounds=5, whole=True)
-        yield "captured", [float("nan"), *(timed([call]) for call in calls[1:])]  # packing waits for the lengths
+        yield "eager", host_times(calls, n, rounds, whole=True)
+        if GPU:
+            yield "captured", [float("nan"), *(timed([call]) for call in calls[1:])]  # packing waits for the lengths
     x.requires_grad_()
-    yield "eager, with gradients", host_times([lambda call=call: trained(call) for call in calls], n, rounds=5, whole=True)
+    yield "eager, with gradients", host_times([lambda call=call: trained(call) for call in calls], n, rounds, whole=True)
 
 
-small_calls()
-print("| a bidirectional LSTM, [T, B, F], µs | | packed | BidirectionalRNN with a gather | BidirectionalRNN |\n| --- | --- | --- | --- | --- |")
-for shape in [(64, 16, 128), (256, 64, 512), (1000, 128, 256), (4000, 32, 64)]:
-    for dtype in (torch.float16, torch.float32):
-        for form, times in lstm(*shape, dtype):
-            print(f"| {list(shape)} {str(dtype)[6:]} | {form} |", *(f"{time:.0f} |" for time in times), flush=True)
+def rnns_of_the_gpu():
+    print("| a bidirectional LSTM, [T, B, F], µs | | packed | BidirectionalRNN with a gather | BidirectionalRNN |\n| --- | --- | --- | --- | --- |")
+    for steps, batch, features in [(64, 16, 128), (256, 64, 512), (1000, 128, 256), (4000, 32, 64)]:
+        for dtype in (torch.float16, torch.float32):
+            lengths = torch.randint(1, steps + 1, (batch,), device=DEVICE)
+            for form, times in times_of_rnn(torch.nn.LSTM, steps, batch, features, features, dtype, lengths, 5):
+                print(f"| {[steps, batch, features]} {str(dtype)[6:]} | {form} |", *(f"{time:.0f} |" for time in times), flush=True)
+
+
+def rnns_of_the_cpu():
+    """The longest sequence fills T."""
+    print("| a bidirectional RNN, [T, B, F], states, ms | filled, % | | packed | BidirectionalRNN | times packing's |\n|" + " --- |" * 6)
+    for sizes in [(8, 4, 3, 5)] if SMALL else [(256, 32, 80, 128), (50, 16, 64, 64)]:
+        for kind, fill in ((kind, fill) for kind in (torch.nn.LSTM, torch.nn.GRU) for fill in (0.11, 0.25, 0.5, 0.75, 1)):
+            spread = (torch.arange(1, sizes[1] + 1) / sizes[1]) ** (1 / fill - 1)
+            lengths = (sizes[0] * spread).long().clamp(1)
+            filled = f"{lengths.float().mean() / sizes[0]:.0%}".rstrip("%")
+            for form, times in times_of_rnn(kind, *sizes, torch.float32, lengths, 1 if SMALL else 7):
+                ours, packed = times[2] / 1e3, times[0] / 1e3
+                print(f"| {kind.__name__} {list(sizes[:3])}, {sizes[3]} | {filled} | {form} | {packed:.1f} | {ours:.1f} | {ours / packed:.2f} |", flush=True)
+
+
+if GPU or SMALL:
+    small_calls()
+(rnns_of_the_gpu if GPU else rnns_of_the_cpu)()

@@ -1,8 +1,13 @@
-"""A reversal as a gather, and times on a GPU, for the benches with PyTorch."""
+"""A reversal as a gather, and times, for the benches with PyTorch: of a GPU, or of the CPU where there is none."""
 
 import statistics
+import time
 
 import torch
+
+GPU = torch.cuda.is_available()
+DEVICE = "cuda" if GPU else "cpu"
+synchronize = torch.cuda.synchronize if GPU else lambda: None
 
 
 def gather(x, lengths, dim: int):
@@ -10,8 +15,27 @@ def gather(x, lengths, dim: int):
     return x.gather(dim, torch.where(t < lengths, lengths - 1 - t, t).expand(x.shape))
 
 
+def host_times(calls, n, rounds, whole=False):
+    """Microseconds of host time of each call, of n that are queued. The queue is drained between rounds. `whole`
+    includes the queued work. The calls take turns, so that a change of the host's speed meets all of them."""
+
+    def once(call):
+        call()
+        synchronize()
+        start = time.perf_counter()
+        for _ in range(n):
+            call()
+        if whole:
+            synchronize()
+        return (time.perf_counter() - start) / n * 1e6
+
+    return [statistics.median(times) for times in zip(*([once(call) for call in calls] for _ in range(rounds)))]
+
+
 def timed(calls, rounds=7):
     """Microseconds of one of the calls, in a graph of all of them."""
+    if not GPU:
+        return host_times(calls[:1], 1, rounds)[0]
     calls[0]()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()

@@ -14,9 +14,11 @@ except ImportError:
     raise unittest.SkipTest("no onnx, or no ONNX Runtime") from None
 
 import dml_cuda
+from dml_cuda import _onnx_gain
 from programs import run_python
 
 info = helper.make_tensor_value_info
+ROW = r" +[\d.]+ +[\d.]+   [\d.]+ to [\d.]+ times as fast +(SAME|FASTER|SLOWER|UNSURE)"
 
 
 def look(*arguments):
@@ -66,7 +68,7 @@ class Gain(unittest.TestCase):
         self.assertEqual((code, error), (0, ""))
         for line in ("ReverseSequence `plain`$", "ReverseSequence `of_then` in then_branch of If `if`$", "ReverseSequence `looped` in body of Loop `loop`$",
                      "ReverseSequence `called` in function `Reverse`$", r"inputs: x float32 \[4, 7, 3\], l int64 \[4\]$", r"this library loaded 4 nodes, and ran 6$",
-                     "outputs with and without the library: equal bits$", r" +[\d.]+ +[\d.]+   whole model$", r" +[\d.]+ +[\d.]+   plain$"):  # fmt: skip
+                     "outputs with and without the library: equal bits$", rf"{ROW} whole model$", rf"{ROW} +plain$"):  # fmt: skip
             self.assertRegex(out, f"(?m)^{line}")
         self.assertEqual(list(self.path.parent.iterdir()), [self.path])  # no profile is left
 
@@ -84,7 +86,8 @@ class Gain(unittest.TestCase):
             (["--shape", "t=5,6"], r"--shape of t is \[5, 6\], must be one size, because it is a dimension$"),
             (["--shape", "t=5", "--shape", "t=6"], r"--shape of t is \[5\] and \[6\], must be one of them$"),
             (["--shape", "x=2,3"], "the model does not run with inputs of .*; --shape sets other sizes"),
-            (["--shape", "x=2,3,3"], "the model does not run with inputs of .*; --shape sets other sizes"),
+            (["--shape", "x=2,3,3", "--shape", "l=5"], r"--shape of b is \[2\] and \[5\], must be one of them$"),
+            (["--input", "other=a.npy"], r"--input is other=a.npy, must be NAME=FILE.npy, with an input of the model: \['l', 'x'\]"),
         ]:
             code, _, error = look(self.path, *arguments)
             self.assertEqual((code, error.count("\n")), (1, 1), error)
@@ -94,6 +97,51 @@ class Gain(unittest.TestCase):
             self.assertEqual(look(self.path), (1, "", f"{self.path}: the file is not an ONNX model\n"))
         self.assertEqual(look(self.path.with_name("other"))[0], 1)
         self.assertEqual(look(self.path, "--provider", "other")[0], 2)
+
+    def save(self, nodes, inputs, output=TensorProto.FLOAT, initializers=()):
+        named = [one if not isinstance(one, tuple) else info(*one) for one in inputs]
+        graph = helper.make_graph(nodes, "g", named, [info("y", output, None)], initializers)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), self.path)
+
+    def test_masks_are_those_of_padded_batches(self):
+        for kind, axes in ((kind, axes) for kind in (TensorProto.BOOL, TensorProto.INT64, TensorProto.INT32) for axes in ("bt", "tb", "bt1")):
+            nodes = [helper.make_node("Cast", ["m"], ["c"], to=TensorProto.INT64), helper.make_node("ReduceSum", ["c", "along"], ["s"], keepdims=0),
+                helper.make_node("Reshape", ["s", "flat"], ["l"]), reverse("x", "y", "node")]
+            constants = [numpy_helper.from_array(np.array([value]), name) for name, value in (("along", axes.index("t")), ("flat", -1))]
+            self.save(nodes, [("x", TensorProto.FLOAT, ["b", "t", 3]), ("m", kind, [*axes.replace("1", "")] + [1] * axes.count("1"))], initializers=constants)
+            mask = _onnx_gain._accepted(str(self.path), ["b=6", "t=9"], [])["m"]
+            along_time = np.moveaxis(mask.reshape(mask.shape[:2]), axes.index("t"), 1).astype(int)
+            self.assertGreater(len({*along_time.sum(1)}), 3)
+            self.assertTrue((np.diff(along_time, axis=1) <= 0).all() and along_time.any(1).all())
+
+    def test_a_branch_that_is_not_taken_is_not_tried(self):
+        made = lambda nodes, name: helper.make_graph(nodes, name, [], [info(name, TensorProto.FLOAT, None)])
+        branches = {"then_branch": made([helper.make_node("Identity", ["x"], ["a"])], "a"), "else_branch": made([reverse("x", "d", "taken")], "d")}
+        self.save([helper.make_node("If", ["c"], ["y"], **branches)],
+                  [("c", TensorProto.BOOL, []), ("x", TensorProto.FLOAT, ["b", "t", 3]), ("l", TensorProto.INT64, ["b"])])
+        out = look(self.path, "--shape", "x=4,5,3")[1]
+        for line in ("this library loaded 1 nodes, and ran 0$", "not tried: 1 of these nodes did not run", "outputs .*: not tried, no node ran$", rf"{ROW} whole"):
+            self.assertRegex(out, f"(?m)^{line}")
+        np.save(self.path.with_name("c.npy"), np.array(False))
+        out = look(self.path, "--shape", "x=4,5,3", "--input", f"c={self.path.with_name('c.npy')}")[1]
+        self.assertRegex(out, rf"(?ms)ran 1$.*equal bits$.*{ROW} whole model$.*{ROW} +taken$")
+        self.assertNotIn("not tried", out)
+
+    def test_inputs_of_all_types_are_made_or_named(self):
+        lengths = ("l", TensorProto.INT64, ["b"])
+        self.save([reverse("x", "y", "node")], [("x", TensorProto.STRING, ["b", "t"]), lengths], TensorProto.STRING)
+        self.assertIn("equal bits", look(self.path, "--shape", "x=4,5")[1])
+        tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+        others = [helper.make_value_info("o", kind(tensor)) for kind in (helper.make_sequence_type_proto, helper.make_optional_type_proto)]
+        for other in (*others, *(("o", kind, ["b"]) for kind in (TensorProto.BFLOAT16, TensorProto.FLOAT8E5M2))):
+            self.save([reverse("x", "y", "node")], [("x", TensorProto.FLOAT, ["b", "t", 3]), lengths, other])
+            self.assertRegex(look(self.path)[2], r": the input o is \S+, must be a tensor of bools, .* Give the model such an input, before a Cast")
+
+    def test_verdicts_are_those_of_bench(self):
+        self.assertEqual(_onnx_gain._interval([*range(1, 31)]), (9, 22))  # as the runner's own test has it
+        for times, verdict in ((10, "SAME"), (5, "FASTER"), (20, "SLOWER")):
+            self.assertIn(verdict, _onnx_gain._row("", [10] * 30, [times] * 30))
+        self.assertIn("UNSURE", _onnx_gain._row("", [*range(1, 31)], [15] * 30))
 
     def test_counters(self):
         before = dml_cuda.onnxruntime_counters()

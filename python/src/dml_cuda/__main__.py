@@ -3,7 +3,6 @@
 
 import argparse
 import ctypes
-import errno
 import functools
 import importlib
 import os
@@ -83,17 +82,15 @@ def _facts() -> Iterator[tuple[str, Callable[[], object]]]:
 def _write(line: str) -> None:
     """Prints a line at once: the next one's work may end the process."""
     try:
-        if sys.stdout is None:
-            raise OSError(errno.EBADF, "standard output is closed")
         print(line, flush=True)
     except OSError as error:
-        if sys.stdout is not None:  # Python writes what is left when it ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
         sys.exit(f"the output cannot be written: {error.strerror}")
 
 
-if sys.stdout is not None:
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+if sys.stdout is None:
+    sys.exit("the output cannot be written: standard output is closed")
+sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends quietly if nobody reads on
 about = "Without a command: prints a page to paste into an issue."
 parser = argparse.ArgumentParser("python -m dml_cuda", description=about)
@@ -105,11 +102,13 @@ onnx.add_argument("model")
 onnx.add_argument("--provider", choices=("cpu", "cuda"), default="cpu")
 about = "an input's shape, x=50,8,16, or a dimension's size, batch=8; else 64"
 onnx.add_argument("--shape", action="append", default=[], metavar="NAME=SIZES", help=about)
+about = "an input's values; else random ones, and masks of padded batches"
+onnx.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help=about)
 arguments = parser.parse_args()
 if arguments.command:
     try:
         gain = importlib.import_module("dml_cuda._onnx_gain")
-        for line in gain.report(arguments.model, arguments.provider, arguments.shape):
+        for line in gain.report(arguments.model, arguments.provider, arguments.shape, arguments.input):
             _write(line)
     except ModuleNotFoundError as error:
         sys.exit(f"{error.name} is not installed: pip install onnx onnxruntime")

@@ -1,8 +1,12 @@
 """``python -m dml_cuda onnx MODEL``: which nodes of a model this library replaces in ONNX Runtime, and what that
 gains."""
 
+import functools
+import itertools
 import json
+import math
 import os
+import pathlib
 import re
 import statistics
 import tempfile
@@ -18,6 +22,7 @@ from ._library import PATH
 from ._ops import onnxruntime_counters
 
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+_WHOLE = "whole model"
 _Values = dict[str, np.ndarray]
 
 
@@ -47,56 +52,84 @@ def _session(model: str, provider: str, replace: bool, **settings: Any) -> Any:
     return session
 
 
-def _shapes(inputs: Any, given: list[str]) -> dict[str, list[int]]:
-    """The shape of every input. A dimension without a size has that of its name, else 64."""
+def _shapes(inputs: Any, given: list[str], chosen: _Values) -> dict[str, list[int]]:
+    """The shape of every input. A dimension without a size has that of its name, also if another input's shape has it,
+    else 64."""
     if wrong := [text for text in given if not re.fullmatch(r".+=[1-9]\d*(,[1-9]\d*)*", text)]:
         raise ValueError(f"--shape is {wrong[0]}, must be NAME=SIZES, as in x=50,8,16 or batch=8")
     sizes: dict[str, list[int]] = {}
-    for name, _, value in (text.rpartition("=") for text in given):
-        shape = [int(size) for size in value.split(",")]
+
+    def add(name: str, shape: list[int]) -> None:
         if sizes.setdefault(name, shape) != shape:
             raise ValueError(f"--shape of {name} is {sizes[name]} and {shape}, must be one of them")
+
+    for name, _, value in (text.rpartition("=") for text in given):
+        add(name, [int(size) for size in value.split(",")])
+    for name, array in chosen.items():
+        add(name, [*array.shape])
     arrays = {one.name for one in inputs}
     names = arrays | {dim for one in inputs for dim in one.shape if isinstance(dim, str)}
     if unknown := sizes.keys() - names:
         raise ValueError(f"--shape has the names {sorted(unknown)}, must have inputs or dimensions of the model: {sorted(names)}")
     if wrong := [name for name in sizes if name not in arrays and len(sizes[name]) > 1]:
         raise ValueError(f"--shape of {wrong[0]} is {sizes[wrong[0]]}, must be one size, because it is a dimension")
-    shapes = {}
-    for one in inputs:
-        known = [dim if isinstance(dim, int) else sizes.get(dim, [64])[0] for dim in one.shape]
-        shapes[one.name] = sizes.get(one.name) or known
-    return shapes
+    for dim, size in ((dim, size) for one in inputs for dim, size in zip(one.shape, sizes.get(one.name, []))):
+        if isinstance(dim, str):
+            add(dim, [size])
+    free = lambda dim: dim if isinstance(dim, int) else sizes.get(dim, [64])[0]
+    return {one.name: sizes.get(one.name, [*map(free, one.shape)]) for one in inputs}
 
 
-def _values(inputs: Any, shapes: dict[str, list[int]], most: int) -> _Values:
-    """Random values. Integers are from 1 to `most`, which one of them is."""
+def _mask(shape: list[int]) -> np.ndarray:
+    """The mask of a padded batch, along its first two dimensions. Lengths fall, so that it is one in both orders."""
+    batch, time = (shape if len(shape) > 1 else [1, *shape])[:2]
+    lengths = time - (time - 1) * np.arange(1, batch + 1) // (batch + 1)
+    mask = np.arange(time) < lengths[:, None]
+    return np.broadcast_to(mask.reshape((*mask.shape, *[1] * (len(shape) - 2)) if len(shape) > 1 else shape), shape)
+
+
+def _values(inputs: Any, shapes: dict[str, list[int]], most: int, masks: bool) -> _Values:
+    """Random values. Integers are from 1 to `most`, which one of them is. With `masks`, integers that cannot be lengths
+    are the masks of a padded batch, as bools always are."""
     random, values = np.random.default_rng(0), {}
     for one in inputs:
         kind, shape = one.type.removeprefix("tensor(").removesuffix(")"), shapes[one.name]
-        name = {"float": "float32", "double": "float64"}.get(kind, kind)
+        name = {"float": "float32", "double": "float64", "string": "str"}.get(kind, kind)
+        if not re.fullmatch(r"float(16|32|64)|u?int(8|16|32|64)|bool|str", name):
+            raise ValueError(
+                f"the input {one.name} is {one.type}, must be a tensor of bools, strings, integers, float16, float or double: this command makes no "
+                "other. Give the model such an input, before a Cast, SequenceConstruct or Optional"
+            )
         if name.startswith("float"):
             values[one.name] = random.standard_normal(shape).astype(name)
+        elif shape and name == "bool" or masks and "int" in name and np.prod(shape[1:]) > 1:
+            values[one.name] = _mask(shape).astype(name)
         else:
             values[one.name] = random.integers(1, most, shape, endpoint=True).astype(name)
             values[one.name].flat[:1] = most
     return values
 
 
-def _accepted(model: str, given: list[str]) -> _Values:
-    """Values that the model accepts. The lengths of sequences are as long as the sequences: the largest
-    size for which no node reports an error."""
+def _accepted(model: str, given: list[str], files: list[str]) -> _Values:
+    """Values that the model accepts, and those of files. The lengths of sequences are as long as the sequences: the
+    largest size for which no node reports an error."""
     # On the CPU the library checks lengths. ONNX Runtime does not print what the tries report.
     session = _session(model, "cpu", True, log_severity_level=4)
-    inputs, shapes = session.get_inputs(), _shapes(session.get_inputs(), given)
-    for most in sorted({1, *(size for shape in shapes.values() for size in shape)}, reverse=True):
+    inputs = session.get_inputs()
+    if wrong := [text for text in files if text.partition("=")[0] not in [one.name for one in inputs]]:
+        raise ValueError(f"--input is {wrong[0]}, must be NAME=FILE.npy, with an input of the model: {sorted(one.name for one in inputs)}")
+    chosen = {name: np.load(file, allow_pickle=False) for name, _, file in (text.partition("=") for text in files)}
+    shapes = _shapes(inputs, given, chosen)
+    made = [one for one in inputs if one.name not in chosen]
+    largest = sorted({1, *(size for shape in shapes.values() for size in shape)}, reverse=True)
+    for masks, most in itertools.product((True, False), largest):
+        values = _values(made, shapes, most, masks) | chosen
         try:
-            values = _values(inputs, shapes, most)
             session.run(None, values)
             return values
         except Exception as failed:
             error = failed
-    raise ValueError(f"the model does not run with inputs of {shapes}; --shape sets other sizes. {error}")
+    raise ValueError(f"the model does not run with inputs of {shapes}; --shape sets other sizes, --input values. {error}")
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -108,37 +141,51 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes())
 
 
-def _medians(sessions: list[Any], values: _Values, device: str) -> list[float]:
-    """Medians of whole runs in microseconds, in turns. Inputs and outputs are in the provider's memory."""
-    bindings = [session.io_binding() for session in sessions]
-    times: list[list[float]] = [[] for _ in sessions]
-    for session, binding in zip(sessions, bindings):
-        for name, value in values.items():
-            binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(value, device, 0))
-        for output in session.get_outputs():
-            binding.bind_output(output.name, device)
-    begin = time.perf_counter()
-    while len(times[0]) < 5 or (len(times[0]) < 200 and time.perf_counter() - begin < 3):
-        for session, binding, of_session in zip(sessions, bindings, times):
-            before = time.perf_counter()
-            session.run_with_iobinding(binding)
-            of_session.append((time.perf_counter() - before) * 1e6)
-    return [statistics.median(of_session[len(of_session) // 5 :]) for of_session in times]
+def _times(sessions: list[Any], values: _Values, device: str) -> list[dict[str, list[float]]]:
+    """Microseconds of each ReverseSequence node and of the whole model in the same runs, as ONNX Runtime's profiler has
+    them. Sessions take turns. Inputs and outputs are in the provider's memory."""
+    runs = [functools.partial(session.run, None, values) for session in sessions]
+    if not any(value.dtype.kind in "OU" for value in values.values()):  # ONNX Runtime binds no strings
+        for number, session in enumerate(sessions):
+            binding = session.io_binding()
+            for name, value in values.items():
+                binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(value, device, 0))
+            for output in session.get_outputs():
+                binding.bind_output(output.name, device)
+            runs[number] = functools.partial(session.run_with_iobinding, binding)
+    begin, count = time.perf_counter(), 0
+    while count < 10 or (count < 200 and time.perf_counter() - begin < 3):
+        for run in runs:
+            run()
+        count += 1
+    times: list[dict[str, list[float]]] = [{_WHOLE: []} for _ in sessions]
+    for session, of_session in zip(sessions, times):
+        for event in json.loads(pathlib.Path(session.end_profiling()).read_bytes()):
+            if event["name"] == "model_run":
+                of_session[_WHOLE].append(event["dur"])
+            elif event.get("args", {}).get("op_name") == "ReverseSequence" and event["name"].endswith("_kernel_time"):
+                of_session.setdefault(event["name"].removesuffix("_kernel_time"), []).append(event["dur"])
+    return [{name: all_of[len(all_of) // 5 :] for name, all_of in of_session.items()} for of_session in times]
 
 
-def _profile(model: str, provider: str, replace: bool, values: _Values) -> dict[str, float]:
-    """The median of each ReverseSequence node in microseconds, as ONNX Runtime's profiler has it."""
-    with tempfile.TemporaryDirectory() as folder:
-        session = _session(model, provider, replace, enable_profiling=True, profile_file_prefix=f"{folder}/profile")
-        for _ in range(20):
-            session.run(None, values)
-        with open(session.end_profiling()) as file:
-            events = json.load(file)
-    times: dict[str, list[float]] = {}
-    for event in events:
-        if event.get("args", {}).get("op_name") == "ReverseSequence" and event["name"].endswith("_kernel_time"):
-            times.setdefault(event["name"].removesuffix("_kernel_time"), []).append(event["dur"])
-    return {name: statistics.median(durations) for name, durations in times.items()}
+def _interval(samples: list[float]) -> tuple[float, float]:
+    """Holds the median with a probability of at least 97.5 %, by order statistics, as `dml-cuda bench` has it."""
+    k, outside, ordered = 0, 0.0, sorted(samples)
+    while k < len(ordered) // 2 and (outside := outside + 2 * math.comb(len(ordered), k) / 2 ** len(ordered)) <= 0.025:
+        k += 1
+    return ordered[max(k - 1, 0)], ordered[-max(k, 1)]
+
+
+def _row(name: str, without: list[float], with_it: list[float]) -> str:
+    """Medians, how many times as fast the library is, and `dml-cuda bench`'s verdict with its threshold of 5 %."""
+    medians = [f"{statistics.median(times):10.1f}" if times else f"{'-':>10}" for times in (without, with_it)]
+    if not (without and with_it):
+        return f"{'  '.join(medians)}   {'':33}{name}, which the other session folded, joined or named otherwise"
+    (low, high), (least, most) = _interval(without), _interval(with_it)
+    low, high = low / max(most, 0.1), high / max(least, 0.1)
+    is_same = 1 / 1.05 <= low and high <= 1.05
+    status = "FASTER" if low > 1.05 else "SLOWER" if high < 1 / 1.05 else "SAME" if is_same else "UNSURE"
+    return f"{'  '.join(medians)}   {f'{low:.2f} to {high:.2f} times as fast':25} {status:7}{name}"
 
 
 def _load(model: str) -> Any:
@@ -153,7 +200,7 @@ def _load(model: str) -> Any:
     return made
 
 
-def report(model: str, provider: str, given: list[str]) -> Iterator[str]:
+def report(model: str, provider: str, given: list[str], files: list[str]) -> Iterator[str]:
     """The lines of the report."""
     made = _load(model)
     places = [*_nodes(made.graph.node)]
@@ -164,20 +211,25 @@ def report(model: str, provider: str, given: list[str]) -> Iterator[str]:
     yield from found or ["nothing to replace: the model has no ReverseSequence"]
     if not found:
         return
-    values = _accepted(model, given)
+    values = _accepted(model, given, files)
     yield "inputs: " + ", ".join(f"{name} {value.dtype} {list(value.shape)}" for name, value in values.items())
     before = onnxruntime_counters()
-    sessions = [_session(model, provider, replace) for replace in (False, True)]
-    outputs = [session.run(None, values) for session in (*sessions, sessions[0])]
-    loaded, runs, _ = np.subtract(onnxruntime_counters(), before)
-    is_off = os.environ.get("DML_CUDA_REPLACE_ONNX") == "0"
-    cause = "DML_CUDA_REPLACE_ONNX is 0" if is_off else "ONNX Runtime gave them to another provider, or removed them"
-    why = "" if loaded else f": {cause}"
-    yield f"this library loaded {loaded} nodes, and ran {runs}{why}"
+    with tempfile.TemporaryDirectory() as folder:
+        # ONNX Runtime adds only the second to the name of a profile.
+        profiled = lambda replace: _session(model, provider, replace, enable_profiling=True, profile_file_prefix=f"{folder}/{replace}")
+        sessions = [*map(profiled, (False, True))]
+        outputs = [session.run(None, values) for session in (*sessions, sessions[0])]
+        loaded, runs, _ = np.subtract(onnxruntime_counters(), before)
+        is_off = os.environ.get("DML_CUDA_REPLACE_ONNX") == "0"
+        cause = "DML_CUDA_REPLACE_ONNX is 0" if is_off else "ONNX Runtime gave them to another provider, or removed them"
+        why = "" if loaded else f": {cause}"
+        yield f"this library loaded {loaded} nodes, and ran {runs}{why}"
+        times = _times(sessions, values, provider)
+    tried = min(loaded, len(times[1]) - 1) if runs else 0
+    if tried < loaded:
+        yield f"not tried: {loaded - tried} of these nodes did not run with these inputs; --input sets their values, as for a branch of If"
     differ = "DIFFERENT" if _same(outputs[0], outputs[2]) else "not comparable: without the library, two runs differ"
-    yield f"outputs with and without the library: {'equal bits' if _same(outputs[0], outputs[1]) else differ}"
-    whole = _medians(sessions, values, provider)
-    nodes = [_profile(model, provider, replace, values) for replace in (False, True)]
-    rows = {"whole model": whole} | {name: [of.get(name, float("nan")) for of in nodes] for name in nodes[0] | nodes[1]}
-    yield f"   without        with   medians in µs, ONNX Runtime {ort.__version__}, {_PROVIDERS[provider]}"
-    yield from (f"{times[0]:10.1f}  {times[1]:10.1f}   {name}" for name, times in rows.items())
+    same = ("equal bits" if _same(outputs[0], outputs[1]) else differ) if tried else "not tried, no node ran"
+    yield f"outputs with and without the library: {same}"
+    yield f"   without        with   medians in µs, ONNX Runtime {ort.__version__} with its profiler, {_PROVIDERS[provider]}"
+    yield from (_row(name, *(of.get(name, []) for of in times)) for name in times[0] | times[1])

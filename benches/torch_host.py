@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Times small calls of dml_cuda.torch, which the host limits, next to PyTorch's own operators, and bidirectional LSTMs
 over padded sequences: packed, with a gather in place of this library's kernel, and with the kernel. Prints Markdown.
-Without a GPU it times RNNs on the CPU, by how full their batches are. `small` runs everything once, at small sizes.
+Without a GPU it times RNNs on one thread of the CPU, by how full their batches are. `small` runs everything once, at small sizes.
 
 Usage: PYTHONPATH=python/src python3 benches/torch_host.py [small]"""
 
 import copy
+import itertools
 import sys
 from unittest import mock
 
@@ -45,7 +46,7 @@ def small_calls():
         print(f"| {name} | {microseconds:.2f} |")
 
 
-def times_of_rnn(kind, steps, batch, features, states, dtype, lengths, rounds):
+def times_of_rnn(kind, steps, batch, features, states, dtype, lengths):
     """The forms of a call, each with its times."""
     rnn = kind(features, states, bidirectional=True).to(DEVICE, dtype)
     plain, module = copy.deepcopy(rnn), dt.BidirectionalRNN(rnn)
@@ -67,6 +68,7 @@ def times_of_rnn(kind, steps, batch, features, states, dtype, lengths, rounds):
         call().sum().backward()
 
     calls, n = [packed, gathered, lambda: module(x, lengths)[0]], max(1, 32 // (1 + steps // 100)) if GPU else 1
+    rounds = 1 if SMALL else 5
     with torch.no_grad():
         found = [call() for call in calls]
         assert torch.equal(found[1], found[2])
@@ -78,28 +80,21 @@ def times_of_rnn(kind, steps, batch, features, states, dtype, lengths, rounds):
     yield "eager, with gradients", host_times([lambda call=call: trained(call) for call in calls], n, rounds, whole=True)
 
 
-def rnns_of_the_gpu():
-    print("| a bidirectional LSTM, [T, B, F], µs | | packed | BidirectionalRNN with a gather | BidirectionalRNN |\n| --- | --- | --- | --- | --- |")
-    for steps, batch, features in [(64, 16, 128), (256, 64, 512), (1000, 128, 256), (4000, 32, 64)]:
-        for dtype in (torch.float16, torch.float32):
-            lengths = torch.randint(1, steps + 1, (batch,), device=DEVICE)
-            for form, times in times_of_rnn(torch.nn.LSTM, steps, batch, features, features, dtype, lengths, 5):
-                print(f"| {[steps, batch, features]} {str(dtype)[6:]} | {form} |", *(f"{time:.0f} |" for time in times), flush=True)
-
-
-def rnns_of_the_cpu():
+def rnns():
     """The longest sequence fills T."""
-    print("| a bidirectional RNN, [T, B, F], states, ms | filled, % | | packed | BidirectionalRNN | times packing's |\n|" + " --- |" * 6)
-    for sizes in [(8, 4, 3, 5)] if SMALL else [(256, 32, 80, 128), (50, 16, 64, 64)]:
-        for kind, fill in ((kind, fill) for kind in (torch.nn.LSTM, torch.nn.GRU) for fill in (0.11, 0.25, 0.5, 0.75, 1)):
-            spread = (torch.arange(1, sizes[1] + 1) / sizes[1]) ** (1 / fill - 1)
-            lengths = (sizes[0] * spread).long().clamp(1)
-            filled = f"{lengths.float().mean() / sizes[0]:.0%}".rstrip("%")
-            for form, times in times_of_rnn(kind, *sizes, torch.float32, lengths, 1 if SMALL else 7):
-                ours, packed = times[2] / 1e3, times[0] / 1e3
-                print(f"| {kind.__name__} {list(sizes[:3])}, {sizes[3]} | {filled} | {form} | {packed:.1f} | {ours:.1f} | {ours / packed:.2f} |", flush=True)
+    print("| bidirectional, [T, B, F], states | filled, % | | packed, µs | BidirectionalRNN with a gather | BidirectionalRNN | times packing's |\n|" + " --- |" * 7)
+    kinds, sizes, dtypes, fills = (torch.nn.LSTM, torch.nn.GRU), [(256, 32, 80, 128), (50, 16, 64, 64)], [torch.float32], (0.11, 0.25, 0.5, 0.75, 1)
+    if GPU:
+        kinds, dtypes, fills = kinds[:1], (torch.float16, torch.float32), [0.5]
+        sizes = [(64, 16, 128, 128), (256, 64, 512, 512), (1000, 128, 256, 256), (4000, 32, 64, 64)]
+    for size, kind, dtype, fill in itertools.product([(8, 4, 3, 5)] if SMALL else sizes, kinds, dtypes, fills):
+        lengths = (size[0] * (torch.arange(1, size[1] + 1, device=DEVICE) / size[1]) ** (1 / fill - 1)).long().clamp(1)
+        case = f"{kind.__name__} {list(size[:3])}, {size[3]}, {str(dtype)[6:]} | {lengths.float().mean() / size[0] * 100:.0f}"
+        for form, times in times_of_rnn(kind, *size, dtype, lengths):
+            print(f"| {case} | {form} |", *(f"{time:.0f} |" for time in times), f"{times[2] / times[0]:.2f} |", flush=True)
 
 
+torch.set_num_threads(1)
 if GPU or SMALL:
     small_calls()
-(rnns_of_the_gpu if GPU else rnns_of_the_cpu)()
+rnns()

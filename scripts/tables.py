@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the tables of benches/README.md, benches/TUNING.md and docs/versions.md, between `<!-- table: NAME -->` and
-`<!-- end -->`, from benches/record and the list of least versions. `--check` only compares. Fails if a file names
-another least version."""
+"""Writes the tables of README.md, benches/README.md, benches/TUNING.md and docs/versions.md, between
+`<!-- table: NAME -->` and `<!-- end -->`, from benches/record and the list of least versions. `--check` only compares.
+Fails if a file names another least version."""
 
 import csv
 import json
@@ -86,6 +86,34 @@ def of_onnxruntime(mode, types):
     return table(["case", *types], [[name, *(cell(name, data_type, mode) for data_type in types)] for name in names])
 
 
+def quotients(file, rows, over, under):
+    """The quotients of two columns in the rows of Markdown that match."""
+    lines = [line.split("|") for line in (H200 / file).read_text(encoding="utf-8").splitlines() if re.search(rows, line)]
+    return [float(cells[over]) / float(cells[under]) for cells in lines]
+
+
+def of_gains():
+    """A line for each alternative: its time over this library's, and the record."""
+    faster = lambda a, b: [(*key, time / b[key][0]) for key, (time, *_) in a.items() if key in b]
+    nodes = [ratio for *_, mode, ratio in faster(*map(read, ONNXRUNTIME[:2])) if mode == "copy"]
+    directml = faster(read(H200 / "directml-1.13.1.json"), read(H200 / "2026-11-22-suite.json"))
+    of_type = lambda name: statistics.geometric_mean(ratio for _, data_type, _, ratio in directml if data_type == name)
+    pytorch, compiled = "2026-11-23-pytorch.md", "2026-11-25-compiled.md"
+    lstm, programs = "8 bidirectional LSTMs, T from 64 to 4000, lengths uniform at random", quotients(compiled, r"^\| \w+, .* [uf]\d+ \|", 3, 2)
+    lines = [
+        ("`pack_padded_sequence` in PyTorch, inference", quotients(pytorch, r"\| eager \|", 3, 5), lstm, pytorch),
+        ("the same, training", quotients(pytorch, r"\| eager, with gradients \|", 3, 5), lstm, pytorch),
+        ("an eager gather in PyTorch", quotients(pytorch, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2), "8 layouts, f16 and f32", pytorch),
+        ("a gather in `torch.compile`", programs[:40], "40 programs", compiled),
+        ("a gather in `jax.jit`", programs[40:52], "12 programs, with 30 to 50 µs of the host", compiled),
+        ("one `ReverseSequence` node in ONNX Runtime", nodes, f"{len(nodes)} nodes", ONNXRUNTIME[1].name),
+        ("DirectML 1.13.1 under Linux, through vkd3d-proton", [ratio for *_, ratio in directml], "; ".join(f"{name} {of_type(name):.2f}" for name in TYPES), "directml-1.13.1.json"),
+    ]
+    text = lambda found: f"{min(found):.2f} to {max(found):.2f}, median {statistics.median(found):.2f}"
+    links = lambda file: f"[{re.search('20[0-9-]+[0-9]', (H200 / file).read_text(encoding='utf-8'))[0]}](benches/record/nvidia-h200/{file})"
+    return table(["instead of", "times as fast", "of", "record"], [[name, text(found), what, links(file)] for name, found, what, file in lines])
+
+
 # The least versions, and what is before them in manifests, CI and code. Pages say "NAME 1.2 or newer".
 LEAST = {
     "Rust": (("1.88", "1.92"), 'rust-version = "'),
@@ -121,6 +149,7 @@ def of_versions():
 
 
 TABLES = {
+    "gains": of_gains,
     "least versions": lambda: table(["of", "at least"], [[name, ", ".join(least)] for name, (least, _) in LEAST.items()]),
     "versions": of_versions,
     "of the floor": lambda: cold_table(None, lambda time, floor, _: floor and f"{floor / time:.2f}"),
@@ -135,7 +164,7 @@ TABLES = {
 
 def main():
     stale = []
-    for path in BENCHES / "README.md", BENCHES / "TUNING.md", ROOT / "docs" / "versions.md":
+    for path in ROOT / "README.md", BENCHES / "README.md", BENCHES / "TUNING.md", ROOT / "docs" / "versions.md":
         old = path.read_text(encoding="utf-8")
         write = lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}"
         new = re.sub(r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)", write, old, flags=re.DOTALL)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Times small calls of dml_cuda.torch, which the host limits, next to PyTorch's own operators, and bidirectional LSTMs
 over padded sequences: packed, with a gather in place of this library's kernel, and with the kernel. Prints Markdown.
-Without a GPU it times RNNs on one thread of the CPU, by how full their batches are. `small` runs everything once, at small sizes.
+Without a GPU it times RNNs on one thread of the CPU, by how full their batches are. `small` runs everything once, at
+small sizes.
 
 Usage: PYTHONPATH=python/src python3 benches/torch_host.py [small]"""
 
@@ -83,7 +84,8 @@ def times_of_rnn(kind, steps, batch, features, states, dtype, lengths):
 def rnns():
     """The longest sequence fills T."""
     print("| bidirectional, [T, B, F], states | filled, % | | packed, µs | BidirectionalRNN with a gather | BidirectionalRNN | times packing's |\n|" + " --- |" * 7)
-    kinds, sizes, dtypes, fills = (torch.nn.LSTM, torch.nn.GRU), [(256, 32, 80, 128), (50, 16, 64, 64)], [torch.float32], (0.11, 0.25, 0.5, 0.75, 1)
+    kinds, dtypes, fills = (torch.nn.LSTM, torch.nn.GRU), [torch.float32], (0.11, 0.25, 0.5, 0.75, 1)
+    sizes = [(256, 32, 80, 128), (50, 16, 64, 64)]
     if GPU:
         kinds, dtypes, fills = kinds[:1], (torch.float16, torch.float32), [0.5]
         sizes = [(64, 16, 128, 128), (256, 64, 512, 512), (1000, 128, 256, 256), (4000, 32, 64, 64)]

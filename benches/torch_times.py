@@ -7,7 +7,7 @@ import torch
 
 GPU = torch.cuda.is_available()
 DEVICE = "cuda" if GPU else "cpu"
-# Of one thread, without the time that others have its core.
+# The CPU's time of this process does not have what others take.
 clock = time.perf_counter if GPU else time.process_time
 synchronize = torch.cuda.synchronize if GPU else lambda: None
 

@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -370,5 +369,5 @@ class Docs(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertRegex(run.stdout, r"(?s)^dml-cuda: .*\nGPUs that .*\ncupy: .*LD_PRELOAD: \\xe9\n")
         for to, words in ((">/dev/full", "No space left on device"), (">&-", "standard output is closed")):
-            run = subprocess.run(f"{sys.executable} -m dml_cuda {to}", shell=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+            run = run_python("-c", f"import os; os.system('{sys.executable} -m dml_cuda {to}') and os._exit(1)")
             self.assertEqual((run.returncode, run.stderr), (1, f"the output cannot be written: {words}\n"))

@@ -1,5 +1,6 @@
 """``python -m dml_cuda onnx``: models with nodes in the graph, in a function, in If and in Loop, and without any."""
 
+import itertools
 import pathlib
 import re
 import tempfile
@@ -104,11 +105,15 @@ class Gain(unittest.TestCase):
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), self.path)
 
     def test_masks_are_those_of_padded_batches(self):
-        for kind, axes in ((kind, axes) for kind in (TensorProto.BOOL, TensorProto.INT64, TensorProto.INT32) for axes in ("bt", "tb", "bt1")):
-            nodes = [helper.make_node("Cast", ["m"], ["c"], to=TensorProto.INT64), helper.make_node("ReduceSum", ["c", "along"], ["s"], keepdims=0),
-                helper.make_node("Reshape", ["s", "flat"], ["l"]), reverse("x", "y", "node")]
-            constants = [numpy_helper.from_array(np.array([value]), name) for name, value in (("along", axes.index("t")), ("flat", -1))]
-            self.save(nodes, [("x", TensorProto.FLOAT, ["b", "t", 3]), ("m", kind, [*axes.replace("1", "")] + [1] * axes.count("1"))], initializers=constants)
+        kinds, node = (TensorProto.BOOL, TensorProto.INT64, TensorProto.INT32), helper.make_node
+        for kind, axes in itertools.product(kinds, ("bt", "tb", "bt1")):
+            nodes = [node("Cast", ["m"], ["c"], to=TensorProto.INT64),
+                node("ReduceSum", ["c", "along"], ["s"], keepdims=0),
+                node("Reshape", ["s", "flat"], ["l"]), reverse("x", "y", "node")]
+            of_axes = {"along": axes.index("t"), "flat": -1}
+            constants = [numpy_helper.from_array(np.array([value]), name) for name, value in of_axes.items()]
+            shape = [1 if axis == "1" else axis for axis in axes]
+            self.save(nodes, [("x", TensorProto.FLOAT, ["b", "t", 3]), ("m", kind, shape)], initializers=constants)
             mask = _onnx_gain._accepted(str(self.path), ["b=6", "t=9"], [])["m"]
             along_time = np.moveaxis(mask.reshape(mask.shape[:2]), axes.index("t"), 1).astype(int)
             self.assertGreater(len({*along_time.sum(1)}), 3)
@@ -132,7 +137,8 @@ class Gain(unittest.TestCase):
         self.save([reverse("x", "y", "node")], [("x", TensorProto.STRING, ["b", "t"]), lengths], TensorProto.STRING)
         self.assertIn("equal bits", look(self.path, "--shape", "x=4,5")[1])
         tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
-        others = [helper.make_value_info("o", kind(tensor)) for kind in (helper.make_sequence_type_proto, helper.make_optional_type_proto)]
+        kinds = helper.make_sequence_type_proto(tensor), helper.make_optional_type_proto(tensor)
+        others = [helper.make_value_info("o", kind) for kind in kinds]
         for other in (*others, *(("o", kind, ["b"]) for kind in (TensorProto.BFLOAT16, TensorProto.FLOAT8E5M2))):
             self.save([reverse("x", "y", "node")], [("x", TensorProto.FLOAT, ["b", "t", 3]), lengths, other])
             self.assertRegex(look(self.path)[2], r": the input o is \S+, must be a tensor of bools, .* Give the model such an input, before a Cast")

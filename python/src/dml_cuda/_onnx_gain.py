@@ -58,24 +58,18 @@ def _shapes(inputs: Any, given: list[str], chosen: _Values) -> dict[str, list[in
     if wrong := [text for text in given if not re.fullmatch(r".+=[1-9]\d*(,[1-9]\d*)*", text)]:
         raise ValueError(f"--shape is {wrong[0]}, must be NAME=SIZES, as in x=50,8,16 or batch=8")
     sizes: dict[str, list[int]] = {}
-
-    def add(name: str, shape: list[int]) -> None:
+    pairs = [(text.rpartition("=")[0], [*map(int, text.rpartition("=")[2].split(","))]) for text in given]
+    pairs += [(name, [*array.shape]) for name, array in chosen.items()]
+    named = ((dim, [size]) for one in inputs for dim, size in zip(one.shape, sizes.get(one.name, [])))
+    for name, shape in itertools.chain(pairs, ((dim, size) for dim, size in named if isinstance(dim, str))):
         if sizes.setdefault(name, shape) != shape:
             raise ValueError(f"--shape of {name} is {sizes[name]} and {shape}, must be one of them")
-
-    for name, _, value in (text.rpartition("=") for text in given):
-        add(name, [int(size) for size in value.split(",")])
-    for name, array in chosen.items():
-        add(name, [*array.shape])
     arrays = {one.name for one in inputs}
     names = arrays | {dim for one in inputs for dim in one.shape if isinstance(dim, str)}
     if unknown := sizes.keys() - names:
         raise ValueError(f"--shape has the names {sorted(unknown)}, must have inputs or dimensions of the model: {sorted(names)}")
     if wrong := [name for name in sizes if name not in arrays and len(sizes[name]) > 1]:
         raise ValueError(f"--shape of {wrong[0]} is {sizes[wrong[0]]}, must be one size, because it is a dimension")
-    for dim, size in ((dim, size) for one in inputs for dim, size in zip(one.shape, sizes.get(one.name, []))):
-        if isinstance(dim, str):
-            add(dim, [size])
     free = lambda dim: dim if isinstance(dim, int) else sizes.get(dim, [64])[0]
     return {one.name: sizes.get(one.name, [*map(free, one.shape)]) for one in inputs}
 

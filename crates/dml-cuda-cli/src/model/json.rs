@@ -90,6 +90,19 @@ impl<'a> Value<'a> {
     }
 }
 
+/// Whether RapidJSON 1.1.0, which DxDispatch reads with, gives a number its value. It refuses large integers before it
+/// sees their exponents. Zeros and what is below all doubles come out as other numbers, or crash it, unless its exact
+/// arithmetic takes them or it sees early that they are zero.
+fn rapidjson_reads(number: &str) -> bool {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let [value, whole, exponent] = [number, integer, exponent].map(|text| text.parse().unwrap_or(f64::NAN));
+    let digits = [integer, fraction].concat();
+    let length = digits.trim_start_matches(['-', '0']).len().max(1);
+    let is_exact = (-22.0..=37.0).contains(&(exponent - fraction.len() as f64));
+    value.is_finite() && whole.is_finite() && (value != 0.0 || is_exact || length as f64 + exponent < -324.0)
+}
+
 struct Parser<'a> {
     text: &'a str,
     scanner: Scanner<'a>,
@@ -164,7 +177,13 @@ impl<'a> Parser<'a> {
         let kind = match self.token.take() {
             Some(Token::Null) => Kind::Null,
             Some(Token::Boolean(value)) => Kind::Boolean(value),
-            Some(Token::Number(text)) => Kind::Number(text),
+            Some(Token::Number(text)) => {
+                if !rapidjson_reads(text) {
+                    let (found, required) = (shown(text), "a number that RapidJSON 1.1.0 reads, such as 0");
+                    self.refuse(format_args!("a number is {found}, must be {required}"));
+                }
+                Kind::Number(text)
+            }
             Some(Token::String(text)) => Kind::Text(text),
             Some(Token::OpenBrace) => self.object(depth)?,
             Some(Token::OpenBracket) => self.array(depth, |_| Ok(()))?,

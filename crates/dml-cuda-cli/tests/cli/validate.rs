@@ -201,6 +201,44 @@ fn strict_refuses_what_rapidjson_refuses() {
     }
 }
 
+/// As RapidJSON 1.1.0 reads numbers, the version of DxDispatch: some it refuses, others get another value.
+#[test]
+fn strict_refuses_the_numbers_that_rapidjson_does_not_read() {
+    let with = |number: &str| small().to_string().replace("\"value\":7", &format!("\"value\":{number}"));
+    let zeros = |count| "0".repeat(count);
+    for number in [
+        "0e401",
+        "0.00e999",
+        "0e+500",
+        "-0e309",
+        "0e308",
+        "0E38",
+        "0e-23",
+        "8.0864932e-326",
+        &format!("0.{}", zeros(23)),
+        &format!("1{}e-300", zeros(309)),
+        &format!("0.{}1e-250", zeros(100)),
+    ] {
+        strictly(&with(number), "must be a number that RapidJSON 1.1.0 reads, such as 0");
+    }
+    for number in [
+        "0e37",
+        "0E-22",
+        "-0.0e+0",
+        "0e-326",
+        "0e-99999999999",
+        "1e-330",
+        "1e-44",
+        "-0.0000000000000000000000",
+        &format!("1{}e-300", zeros(308)),
+        &format!("0.{}1e99", zeros(99)),
+    ] {
+        strictly(&with(number), "");
+    }
+    // Also where nothing reads it.
+    strictly(&small().to_string().replacen('{', "{\"$comment\":[1e999],", 1), "a number is 1e999");
+}
+
 /// DxDispatch reads bools as bytes, and refuses Fortran order even with one dimension.
 #[test]
 fn strict_reads_the_npy_files_that_dxdispatch_reads() {

@@ -20,6 +20,8 @@ use json::{Document, Result};
 use node::Node;
 use resource::Resource;
 
+use crate::out::shown_path;
+
 const SECTIONS: &str = "resources dispatchables commands";
 
 pub struct Dispatchable {
@@ -34,8 +36,8 @@ pub struct Dispatchable {
 pub struct Model {
     pub resources: Vec<(String, Resource)>,
     pub dispatchables: Vec<Dispatchable>,
-    /// Each command with its text, as DxDispatch prints it.
-    pub commands: Vec<(Command, String)>,
+    /// Each command with its place, and with its text, as DxDispatch prints it.
+    pub commands: Vec<(Command, String, String)>,
     /// What the model was read from: its own file and those that it names.
     pub files: Vec<PathBuf>,
 }
@@ -46,27 +48,30 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let root = Node::root(document);
     root.check_names(SECTIONS)?;
     let (resource_nodes, resource_names) = members(&root, "resources")?;
-    let (dispatchable_nodes, dispatchable_names) = members(&root, "dispatchables")?;
+    let (dispatchable_nodes, _) = members(&root, "dispatchables")?;
     // First the dispatchables, because their type best explains why this runner cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
+        let desc = dispatchable::read(node)?;
         let bound = node.get("bindings")?;
-        let bindings = bound.map_or(Ok(Bindings::new()), |bound| command::bindings(&bound, &resource_names))?;
+        let bindings = bound.map_or(Ok(Bindings::new()), |bound| command::bindings(&bound, &resource_names, &desc))?;
         let compiling = match node.get("dmlCompileType")?.and_then(|mode| mode.string().ok()) {
             Some("DmlCompileGraph") => "Compiling op using IDMLDevice1::CompileGraph",
             _ => "Compile Op",
         };
-        Ok(Dispatchable { name: (*name).to_owned(), desc: dispatchable::read(node)?, compiling, bindings })
+        Ok(Dispatchable { name: (*name).to_owned(), desc, compiling, bindings })
     });
     let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
-    let commands = root.require("commands")?;
-    let commands =
-        commands.each(|node| Ok((command::read(node, &resource_names, &dispatchable_names)?, node.compact())))?;
+    let named = dispatchables.iter().map(|dispatchable| (dispatchable.name.as_str(), dispatchable)).collect();
+    let commands = root.require("commands")?.each(|node| {
+        let place = format!("{}: {}", shown_path(path), node.place());
+        Ok((command::read(node, &resource_names, &named)?, place, node.compact()))
+    })?;
     // A deferred resource that nothing uses is never filled, and never missed.
     let bound = dispatchables.iter().flat_map(|dispatchable| dispatchable.bindings.values());
     let bound = bound.map(|source| source.resource.as_str());
-    let used: HashSet<&str> = commands.iter().flat_map(|(command, _)| command.resources()).chain(bound).collect();
+    let used: HashSet<&str> = commands.iter().flat_map(|(command, ..)| command.resources()).chain(bound).collect();
     let resources = resource_nodes.iter().filter(|(name, node)| !resource::is_deferred(node) || used.contains(name));
-    let outputs: HashSet<&str> = commands.iter().filter_map(|(command, _)| command.output()).collect();
+    let outputs: HashSet<&str> = commands.iter().filter_map(|(command, ..)| command.output()).collect();
     let resources =
         resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder, outputs.contains(name))?)));
     let resources: Vec<(String, Resource)> = resources.collect::<Result<_>>()?;
@@ -90,7 +95,7 @@ pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<Ope
 fn members<'a>(root: &Node<'a>, name: &str) -> Result<(Vec<(&'a str, Node<'a>)>, Names<'a>)> {
     let members = root.require(name)?.members()?;
     let mut names = Names::new();
-    if let Some((twice, node)) = members.iter().find(|(name, _)| !names.insert(*name)) {
+    if let Some((twice, node)) = members.iter().find(|(name, _)| names.insert(*name, ()).is_some()) {
         return Err(node.error(format!("a second \"{twice}\""), format!("the only one of its name in {name}")));
     }
     Ok((members, names))

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dml_cuda::TensorDataType;
+use dml_cuda::{OperatorDesc, TensorDataType, TensorRole};
 
 use super::json::{Kind, Result};
 use super::node::Node;
 use super::resource::is_image;
+use super::Dispatchable;
+use crate::names::or_nearest;
 
 pub enum Command {
     Dispatch { dispatchable: String, bindings: Bindings },
@@ -53,32 +55,39 @@ impl Source {
     }
 }
 
-/// Names that a model gives.
-pub type Names<'a> = HashSet<&'a str>;
+/// Names that a model gives, with what they name.
+pub type Names<'a, T = ()> = HashMap<&'a str, T>;
 
-/// One of these names.
-fn known(name: &Node, names: &Names, what: &str) -> Result<String> {
+/// One of these names, and what it names.
+fn known<'a, T>(name: &Node, names: &'a Names<T>, what: &str) -> Result<(String, &'a T)> {
     let text = name.string()?;
-    if !names.contains(text) {
-        return Err(name.error(name.kind(), format!("the name of a {what} of this model")));
-    }
-    Ok(text.to_owned())
+    names.get(text).map(|named| (text.to_owned(), named)).ok_or_else(|| {
+        let mut names: Vec<&str> = names.keys().copied().collect();
+        names.sort_unstable();
+        name.unknown(format!("the name of a {what} of this model"), &names)
+    })
 }
 
 /// Reads a command.
-pub fn read(node: &Node, resources: &Names, dispatchables: &Names) -> Result<Command> {
+pub fn read(node: &Node, resources: &Names, dispatchables: &Names<&Dispatchable>) -> Result<Command> {
     node.check_names(MEMBERS)?;
     // Only shaders have thread groups, but DxDispatch reads them of every command.
     node.refuse_unless("threadGroupCount", "an array of 3 integers", |groups| {
         groups.each(|count| count.unsigned::<u32>()).is_ok_and(|groups| groups.len() == 3)
     })?;
     let type_node = node.require("type")?;
-    let resource = || known(&node.require("resource")?, resources, "resource");
+    let resource = || known(&node.require("resource")?, resources, "resource").map(|(name, ())| name);
     match type_node.string()?.to_ascii_lowercase().as_str() {
-        "dispatch" => Ok(Command::Dispatch {
-            dispatchable: known(&node.require("dispatchable")?, dispatchables, "dispatchable")?,
-            bindings: bindings(&node.require("bindings")?, resources)?,
-        }),
+        "dispatch" => {
+            let (dispatchable, named) = known(&node.require("dispatchable")?, dispatchables, "dispatchable")?;
+            let bound = node.require("bindings")?;
+            let bindings = bindings(&bound, resources, &named.desc)?;
+            let is_bound = |point: &&str| bindings.contains_key(*point) || named.bindings.contains_key(*point);
+            match bind_points(&named.desc).find(|point| !is_bound(point)) {
+                Some(point) => Err(bound.error(format!("without {point}"), "an object that binds it")),
+                None => Ok(Command::Dispatch { dispatchable, bindings }),
+            }
+        }
         "print" => Ok(Command::Print {
             resource: resource()?,
             verbose: node.get("verbose")?.map_or(Ok(false), |node| node.boolean())?,
@@ -88,7 +97,7 @@ pub fn read(node: &Node, resources: &Names, dispatchables: &Names) -> Result<Com
             target_path: target_path(&node.require("targetPath")?)?,
             dimensions: node.optional_list("dimensions")?.unwrap_or_default(),
         }),
-        _ => Err(type_node.error(type_node.kind(), "dispatch, print or writeFile")),
+        _ => Err(type_node.unknown("dispatch, print or writeFile", &["dispatch", "print", "writeFile"])),
     }
 }
 
@@ -113,9 +122,21 @@ fn target_path(node: &Node) -> Result<String> {
 }
 
 /// `{ "InputTensor": "A", "OutputTensor": { "name": "B", "elementOffset": 4 } }`
-pub fn bindings(node: &Node, resources: &Names) -> Result<Bindings> {
-    let member = |(point, source): (&str, Node)| Ok((point.to_owned(), binding(&source, resources)?));
+pub fn bindings(node: &Node, resources: &Names, desc: &OperatorDesc) -> Result<Bindings> {
+    let points: Vec<&str> = bind_points(desc).collect();
+    let member = |(point, source): (&str, Node)| match points.contains(&point) {
+        true => Ok((point.to_owned(), binding(&source, resources)?)),
+        false => {
+            let required = format!("one of {}", points.join(", "));
+            Err(source.error("no bind point", required) + &or_nearest(point, &points))
+        }
+    };
     node.members()?.into_iter().map(member).collect()
+}
+
+/// The names of what an operator is bound to.
+fn bind_points(desc: &OperatorDesc) -> impl Iterator<Item = &'static str> {
+    TensorRole::of(desc.operator_type()).iter().map(|role| role.name())
 }
 
 fn binding(node: &Node, resources: &Names) -> Result<Source> {
@@ -128,10 +149,10 @@ fn binding(node: &Node, resources: &Names) -> Result<Source> {
         };
     }
     if !matches!(node.kind(), Kind::Object(_)) {
-        return Ok(Source { resource: known(node, resources, "resource")?, offset: 0, element_size: None });
+        return Ok(Source { resource: known(node, resources, "resource")?.0, offset: 0, element_size: None });
     }
-    let resource = known(&node.require("name")?, resources, "resource")?;
     node.check_names("name elementOffset elementCount elementSizeInBytes format counter counterOffsetBytes")?;
+    let (resource, ()) = known(&node.require("name")?, resources, "resource")?;
     let offset = node.optional("elementOffset")?.unwrap_or(0);
     node.optional::<u64>("elementCount")?;
     let element_size = node.optional("elementSizeInBytes")?.filter(|&size| size > 0);

@@ -9,6 +9,7 @@ use serde_json::{json, Value};
 use super::json::Result;
 use super::node::Node;
 use super::value::{self, Number};
+use crate::names::{likeness, or_nearest};
 
 /// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.
 pub fn read(node: &Node) -> Result<OperatorDesc> {
@@ -20,7 +21,8 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
         }
         _ => {}
     }
-    let type_node = lower.or(upper).map_or_else(|| node.require("type"), Ok)?;
+    let absent = || node.check_names(MEMBERS).and_then(|()| node.require("type"));
+    let type_node = lower.or(upper).map_or_else(absent, Ok)?;
     refuse_options(node)?;
     let name = type_node.string()?;
     let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators this runner has";
@@ -31,7 +33,10 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
             "dmlserializedgraph" => ", a serialized graph",
             _ => "",
         };
-        return Err(type_node.error(format!("{}{what}", type_node.kind()), only));
+        // Other operators of DirectML are none of these, misspelt.
+        let names = OperatorType::ALL.iter().map(|operator| operator.name());
+        let meant: Vec<&str> = names.filter(|known| likeness(name, known) > 0.95).collect();
+        return Err(type_node.error(format!("{}{what}", type_node.kind()), only) + &or_nearest(name, &meant));
     };
     let (desc, around) = match node.get("desc")?.map_or_else(|| node.get("Desc"), |desc| Ok(Some(desc)))? {
         Some(desc) => {
@@ -112,8 +117,11 @@ pub fn write(desc: &OperatorDesc) -> Value {
 
 /// A name of `DML_TENSOR_DATA_TYPE`, full or abbreviated.
 pub fn data_type(node: &Node) -> Result<TensorDataType> {
-    let name = node.string()?;
-    name.parse().map_err(|_| node.error(node.kind(), "a DML_TENSOR_DATA_TYPE, such as FLOAT32"))
+    let (name, names) = (node.string()?, TensorDataType::ALL.map(TensorDataType::name));
+    name.parse().map_err(|_| {
+        let short = name.rsplit('_').next().unwrap_or(name);
+        node.error(node.kind(), "a DML_TENSOR_DATA_TYPE, such as FLOAT32") + &or_nearest(short, &names)
+    })
 }
 
 const TENSOR: &str =
@@ -168,7 +176,7 @@ fn flags(node: &Node) -> Result<TensorFlags> {
     match node.string()? {
         "DML_TENSOR_FLAG_NONE" | "NONE" => Ok(TensorFlags::None),
         "DML_TENSOR_FLAG_OWNED_BY_DML" | "OWNED_BY_DML" => Ok(TensorFlags::OwnedByDml),
-        _ => Err(node.error(node.kind(), "DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML")),
+        _ => Err(node.unknown("DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML", &["NONE", "OWNED_BY_DML"])),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::json::{Document, Kind, Result, Value};
-use crate::names::nearest;
+use crate::names::or_nearest;
 use crate::out::shown;
 
 /// A value, and its place in the document.
@@ -49,7 +49,12 @@ impl<'a> Node<'a> {
         format!("{} is {found}, must be {required}", self.place())
     }
 
-    fn place(&self) -> String {
+    /// An error about a name that is none of these.
+    pub fn unknown(&self, required: impl fmt::Display, names: &[&str]) -> String {
+        self.error(self.kind(), required) + &or_nearest(self.string().unwrap_or_default(), names)
+    }
+
+    pub fn place(&self) -> String {
         format!("line {}: {}", self.value.line, shown(&self.path.to_string()))
     }
 
@@ -137,9 +142,7 @@ impl<'a> Node<'a> {
                 let required = format!("spelled \"{name}\", or left out");
                 return Err(member.error(format!("spelled \"{}\"", shown(found)), required));
             }
-            let nearest =
-                nearest(found, &names).map_or_else(String::new, |name| format!("; the nearest name is \"{name}\""));
-            let found = shown(found);
+            let (nearest, found) = (or_nearest(found, &names), shown(found));
             let warning = format!("{} is a member \"{found}\", which nothing reads{nearest}", member.place());
             self.document.findings.borrow_mut().warnings.push(warning);
         }

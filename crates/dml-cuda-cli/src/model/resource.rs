@@ -84,8 +84,11 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
         let mut all = Vec::new();
         values.each(|element| {
             let (element, data_type) = match declared {
-                Some(declared) => (element.clone(), declared),
-                None => (element.require("value")?, data_type(&element.require("type")?)?),
+                None if matches!(element.kind(), Kind::Object(_)) => {
+                    element.check_names("type value")?;
+                    (element.require("value")?, data_type(&element.require("type")?)?)
+                }
+                _ => (element.clone(), typed(node, declared)?),
             };
             if data_type.size_in_bits() < 8 {
                 return Err(element.error(format!("of type {data_type}"), "of a type of whole bytes"));

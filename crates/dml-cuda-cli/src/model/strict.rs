@@ -21,7 +21,7 @@ type Uses<'a> = HashMap<&'a str, (usize, bool)>;
 /// Looks at each dispatch of a model, and at what it is bound to. Records findings in the document.
 pub fn check(model: &Model, document: &Document) -> Result<()> {
     let mut uses = Uses::new();
-    for (command, _) in &model.commands {
+    for (command, ..) in &model.commands {
         for name in command.resources() {
             let (count, is_written) = uses.entry(name).or_default();
             *count += 1;
@@ -30,7 +30,7 @@ pub fn check(model: &Model, document: &Document) -> Result<()> {
     }
     let mut left = model.commands.iter();
     let commands = Node::root(document).require("commands")?;
-    commands.each(|node| left.next().map_or(Ok(()), |(command, _)| dispatch(model, &uses, command, node))).map(drop)
+    commands.each(|node| left.next().map_or(Ok(()), |(command, ..)| dispatch(model, &uses, command, node))).map(drop)
 }
 
 fn dispatch(model: &Model, uses: &Uses, command: &Command, node: &Node) -> Result<()> {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::json::{Kind, Result};
 use super::node::Node;
+use crate::names::or_nearest;
 use crate::out::shown;
 
 /// The bits of one element.
@@ -103,13 +104,16 @@ pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
     // The other members have the names of types.
     match T::ALL.into_iter().find(|member| format!("{member:?}") == *name) {
         None | Some(T::Float16 | T::UInt4 | T::Int4) => {
-            let required =
-                "one with Bytes, Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, UInt64, Float32 or Float64";
-            Err(node.error(format!("an object with the member {name}"), required))
+            let required = format!("one with {}", UNION.join(", "));
+            Err(node.error(format!("an object with the member {}", shown(name)), required) + &or_nearest(name, &UNION))
         }
         Some(member) => bits(value, member).map(union),
     }
 }
+
+/// The members of a `DML_SCALAR_UNION`.
+const UNION: [&str; 11] =
+    ["Bytes", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Float32", "Float64"];
 
 /// At most eight bytes, little endian.
 pub fn from_bytes(bytes: &[u8]) -> u64 {

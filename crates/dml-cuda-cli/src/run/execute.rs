@@ -101,7 +101,9 @@ impl<'a> Executor<'a> {
         }
         let stream = device.create_stream()?;
         let executor = Self { options, stream, resources, operators, files_read: model.files };
-        model.commands.iter().enumerate().try_for_each(|(n, (command, text))| executor.command(n, command, text))
+        model.commands.iter().enumerate().try_for_each(|(n, (command, place, text))| {
+            executor.command(n, command, text).map_err(|error| format!("{place}: {error}").into())
+        })
     }
 
     fn command(&self, n: usize, command: &Command, text: &str) -> Result<()> {
@@ -135,11 +137,8 @@ impl<'a> Executor<'a> {
 
     fn dispatch(&self, name: &str, bindings: &Bindings) -> Result<()> {
         let (operator, defaults) = &self.operators[name];
-        let points: Vec<&str> = operator.operator().tensors().map(|(role, _)| role.name()).collect();
-        if let Some(unknown) = bindings.keys().find(|point| !points.contains(&point.as_str())) {
-            return Err(format!("the bind point is '{unknown}', must be one of {}", points.join(", ")).into());
-        }
-        let bound = points.iter().map(|&point| {
+        let bound = operator.operator().tensors().map(|(role, _)| {
+            let point = role.name();
             let source = bindings.get(point).or_else(|| defaults.get(point));
             let source = source.ok_or_else(|| format!("nothing is bound to {point}"))?;
             self.binding(source).map_err(|error| format!("{point}: {error}"))

@@ -83,10 +83,8 @@ fn bad_input_gets_one_clear_message() {
     // Errors that only a command can find. Earlier commands have run.
     let at = |offset: u32| json!({ "name": "Out", "elementOffset": offset, "elementCount": 3 });
     for (bindings, what) in [
-        (json!({}), "dispatch 'fill': nothing is bound to OutputTensor"),
-        (json!({ "Output": "Out" }), "the bind point is 'Output', must be one of OutputTensor"),
-        (with_output(at(4)), "dispatch 'fill': the binding of OutputTensor is 0 bytes, must be at least 16"),
-        (with_output(at(1)), "the offset of OutputTensor is 0x4, must be a multiple of 16"),
+        (with_output(at(4)), "ERROR: model.json: line 1: commands[1]: dispatch 'fill': the binding of OutputTensor is 0 bytes, must be at least 16"),
+        (with_output(at(1)), "commands[1]: dispatch 'fill': the offset of OutputTensor is 0x4, must be a multiple of 16"),
     ] {
         expect(what, "commands/1/bindings", bindings);
     }
@@ -99,6 +97,57 @@ fn a_wrong_number_of_strides_is_one_error() {
     model["dispatchables"]["fill"]["desc"]["OutputTensor"]["Strides"] = json!([1, 1, 1]);
     let said = stdout(&Folder::new().run_model(&model, &["--validate"]));
     assert!(said.lines().count() == 2 && said.contains("tensor.strides"), "{said}");
+}
+
+/// Every name that is none of the known ones: of a member that must be there, after which its absence is an error, of a
+/// type, of a resource, of a bind point.
+#[test]
+fn a_misspelt_name_has_its_nearest_and_comes_before_what_it_breaks() {
+    let folder = Folder::new();
+    let text = small().to_string();
+    for (right, wrong, absence) in [
+        ("desc", "decs", "dispatchables.fill is without the member "),
+        ("ValueStart", "ValuStart", "dispatchables.fill.desc is without the member ValueStart"),
+        ("Sizes", "Size", "OutputTensor is without the member Sizes"),
+        ("initialValuesDataType", "initialValuesDatatyp", "resources.Out is without the member initialValuesDataType"),
+        ("initialValues", "initialValue", "resources.Out is without the member initialValues"),
+        ("dispatchable", "dispachable", "commands[0] is without the member dispatchable"),
+        ("bindings", "bindngs", "commands[0] is without the member bindings"),
+        ("commands", "comands", "the document is without the member commands"),
+    ] {
+        folder.write("model.json", text.replacen(&format!("\"{right}\""), &format!("\"{wrong}\""), 1));
+        let said = folder.run(&["model.json"]).fails(1, absence);
+        let cause = format!("is a member \"{wrong}\", which nothing reads; the nearest name is \"{right}\"\nERROR: ");
+        assert!(said.starts_with("WARNING: model.json: line 1: ") && said.contains(&cause), "{said}");
+    }
+    let list = json!({ "initialValuesDatatyp": "UINT8", "initialValues": [2] });
+    let mixed = |member: &str| json!({ "initialValues": [{ member: "UINT8", "value": 7 }] });
+    for (path, value, words) in [
+        ("resources/Out", list, "resources.Out is without the member initialValuesDataType, must be"),
+        ("resources/Out", mixed("typ"), "[0].typ is a member \"typ\", which nothing reads; the nearest name is \"type\""),
+        ("resources/Out", mixed("Type"), "[0].Type is spelled \"Type\", must be spelled \"type\", or left out"),
+        ("dispatchables/fill/desc/ValueDataType", json!("FLAOT32"), "; the nearest name is \"FLOAT32\""),
+        ("dispatchables/fill/desc/ValueDataType", json!("DML_TENSOR_DATA_TYPE_UNIT8"), "; the nearest name is \"UINT8\""),
+        ("dispatchables/fill/desc/ValueStart", json!({ "Int46": 1 }), "UInt64, Float32, Float64; the nearest name is \"Int64\""),
+        ("dispatchables/fill/desc/OutputTensor/Flags", json!("NON"), "; the nearest name is \"NONE\""),
+        ("dispatchables/fill/type", json!("DML_OPERATOR_FILL_VALUE_SEQUENC"), "has; the nearest name is \"DML_OPERATOR_FILL_VALUE_SEQUENCE\""),
+        ("dispatchables/fill", json!({ "typ": 1 }), "dispatchables.fill.typ is a member \"typ\", which nothing reads; the nearest"),
+        ("commands/1/type", json!("prnt"), "commands[1].type is \"prnt\", must be dispatch, print or writeFile; the nearest name is \"print\""),
+        ("commands/1/resource", json!("out"), "commands[1].resource is \"out\", must be the name of a resource of this model; the nearest name is \"Out\""),
+        ("commands/0/dispatchable", json!("fil"), "; the nearest name is \"fill\""),
+        ("commands/0/bindings", json!({}), "ERROR: model.json: line 1: commands[0].bindings is without OutputTensor, must be an object that binds it"),
+        ("commands/0/bindings", json!({ "Ouput": "Out" }), "line 1: commands[0].bindings.Ouput is no bind point, must be one of OutputTensor; the nearest name is \"OutputTensor\""),
+        ("commands/0/bindings/OutputTensor", json!({ "nam": "Out" }), ".nam is a member \"nam\", which nothing reads; the nearest name is \"name\""),
+    ] {
+        let mut model = small();
+        set(&mut model, path, value);
+        let output = folder.run_model(&model, &[]);
+        assert!(stderr(&output).contains(words), "{words}: {}", stderr(&output));
+    }
+    // Another operator is not a misspelt one.
+    let mut model = small();
+    set(&mut model, "dispatchables/fill/type", json!("DML_OPERATOR_GEMM"));
+    assert!(!folder.run_model(&model, &[]).fails(1, "").contains("nearest"));
 }
 
 /// Misspelt members change a result without an error.

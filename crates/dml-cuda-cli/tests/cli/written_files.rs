@@ -66,7 +66,8 @@ fn what_is_no_writable_file_is_refused_and_stays() {
     let out = folder.path("out");
     fs::create_dir(&out).expect("made");
     let refused = |name: &str, why: &str| {
-        let start = format!("ERROR: writeFile 'A' to '{}': {why}", out.join(name).display());
+        let start =
+            format!("ERROR: model.json: line 1: commands[0]: writeFile 'A' to '{}': {why}", out.join(name).display());
         write(&folder, &out.join(name)).fails(1, &start);
     };
     fs::write(out.join("kept"), "old").expect("written");
@@ -84,7 +85,8 @@ fn what_is_no_writable_file_is_refused_and_stays() {
     refused("folder", "it is not a regular file");
     assert_eq!(folder.names("out"), ["folder", "kept", "lost", "null", "pipe"]);
     // A folder in which nobody makes files: the error has no other name.
-    let said = write(&folder, Path::new("/sys/new")).fails(1, "ERROR: writeFile 'A' to '/sys/new': ");
+    let said = write(&folder, Path::new("/sys/new"))
+        .fails(1, "ERROR: model.json: line 1: commands[0]: writeFile 'A' to '/sys/new': ");
     assert!(said.trim_end().ends_with(')') && !said.contains(".dml-cuda-"), "{said}");
 }
 

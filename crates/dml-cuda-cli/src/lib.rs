@@ -50,11 +50,8 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
         Command::Suite { folder, tier } => suite::write(&folder, tier),
         Command::Bench(options) => timing::run(&options),
         Command::Report(options) => report::report(&options),
-        // Without a GPU, the error of the first one says why.
-        Command::Tune(options) => {
-            tune::tune(&options, || choose_device(&options.adapter.clone().or(Some("0".to_owned()))))
-        }
-        Command::Kernel { name, repeated } => kernel::time(&name, &repeated, &choose_device(&repeated.adapter)?),
+        Command::Tune(options) => tune::tune(&options, || choose_gpu(&options.adapter)),
+        Command::Kernel { name, repeated } => kernel::time(&name, &repeated, &choose_gpu(&repeated.adapter)?),
         Command::Baseline { work, bytes, repeated } => {
             baseline::time(work, bytes, &repeated, &choose_device(&repeated.adapter)?)
         }
@@ -178,6 +175,17 @@ fn choose_device(adapter: &Option<String>) -> Result<Device, String> {
     };
     let device = ordinal.map_or(Ok(Device::cpu()), Device::cuda).map_err(|error| error.to_string())?;
     device.with_environment().map_err(|error| error.to_string())
+}
+
+/// The GPU of a command that times kernels. No advice of an error leads to the CPU. Without a GPU, the error of the first
+/// one says why.
+fn choose_gpu(adapter: &Option<String>) -> Result<Device, String> {
+    let device = choose_device(&adapter.clone().or(Some("0".to_owned())))
+        .map_err(|error| error.replace(", or use the CPU device", "").replace(", or cpu", ""))?;
+    match device.ordinal() {
+        Some(_) => Ok(device),
+        None => Err(format!("the device is {device}, must be a GPU, whose kernels are timed")),
+    }
 }
 
 /// The first GPU that has this text in its name.

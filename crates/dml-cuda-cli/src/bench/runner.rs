@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::job::{Job, Task};
 use super::process::{self, Ended};
 use super::run::{Machine, Outcome};
+use super::suite::Wanted;
 use crate::options::Bench;
 use crate::whole_file;
 
@@ -29,8 +30,8 @@ pub struct Answer {
 }
 
 pub trait Runner {
-    /// The cases whose names hold a text.
-    fn jobs(&self, only: &str) -> Vec<Job>;
+    /// The cases whose names are asked for.
+    fn jobs(&self, only: Wanted) -> Vec<Job>;
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String>;
 

@@ -21,17 +21,20 @@ pub fn id(tier: Option<Tier>) -> String {
     format!("{name} {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Whether a text is in the name of a case or of its model. Other cases cost nothing: to count bytes takes long.
-pub fn is_wanted(case: &Case, only: &str) -> bool {
-    case.file_name().contains(only) || case.name.contains(only)
+/// Whether a name is one of those that are asked for.
+pub type Wanted<'a> = &'a dyn Fn(&str) -> bool;
+
+/// Whether a case or its model is asked for. Other cases cost nothing: to count bytes takes long.
+pub fn is_wanted(case: &Case, only: Wanted) -> bool {
+    only(&case.file_name()) || only(&case.name)
 }
 
 /// Baselines, the cases of a tier, small models whose outputs are compared, and baselines again: they tell whether the
 /// machine stayed the same.
-pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
+pub fn jobs(tier: Tier, only: Wanted) -> Vec<Job> {
     let cases = cases::all().into_iter().filter(|case| belongs(case, tier) && is_wanted(case, only));
-    let case = |job: &Job| job.work.as_ref().is_some_and(|work| work.case.contains(only));
-    let named = |job: &Job| job.name.contains(only) || case(job);
+    let case = |job: &Job| job.work.as_ref().is_some_and(|work| only(&work.case));
+    let named = |job: &Job| only(&job.name) || case(job);
     let sizes = || BASELINES.into_iter().filter(|&size| size <= tier as u64);
     let baselines = || sizes().flat_map(Job::baselines).filter(named);
     let checks = checks::jobs().into_iter().filter(named);
@@ -39,9 +42,9 @@ pub fn jobs(tier: Tier, only: &str) -> Vec<Job> {
 }
 
 /// Every case, of any size and at odd addresses too, for a cold L2.
-pub fn cold_jobs(only: &str) -> Vec<Job> {
+pub fn cold_jobs(only: Wanted) -> Vec<Job> {
     let cases = cases::all().into_iter().filter(|case| is_wanted(case, only)).map(Job::of_case);
-    let baselines = || Job::baselines(LARGE_BASELINE).into_iter().filter(|job| job.name.contains(only));
+    let baselines = || Job::baselines(LARGE_BASELINE).into_iter().filter(|job| only(&job.name));
     let mut jobs: Vec<Job> = baselines().chain(cases).chain(baselines()).collect();
     // Queued one by one, a launch alone would be timed with its way to the GPU.
     jobs.iter_mut().for_each(|job| job.dispatches = job.dispatches.max(10));
@@ -61,7 +64,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
     }
     fs::create_dir_all(folder).map_err(failed)?;
     let mut written = BTreeSet::new();
-    for job in jobs(tier, "") {
+    for job in jobs(tier, &|_| true) {
         for (name, bytes) in job.files()? {
             if written.insert(name.clone()) {
                 fs::write(folder.join(&name), bytes).map_err(failed)?;
@@ -92,7 +95,7 @@ mod tests {
             return; // The published crate leaves them out.
         }
         let record = Run::read(&records.join("nvidia-h200/2026-11-22.json")).expect("a run");
-        let cold = cold_jobs("");
+        let cold = cold_jobs(&|_| true);
         let is_missing = |work: &Work| {
             let same = |other: &Work| other.name() == work.name() && other.bytes == work.bytes;
             !cold.iter().any(|job| job.work.as_ref().is_some_and(same))

@@ -1,5 +1,6 @@
 //! `dml-cuda bench`: times cases, each in a process of its own, and writes the run case by case.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -9,9 +10,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::job::{Job, Task};
 use super::run::{Outcome, Output, Run, Timed, SCHEMA};
-use super::runner::{self, Answer};
+use super::runner::{self, Answer, Runner};
 use super::suite;
 use super::{machine, process};
+use crate::names::likeness;
 use crate::options::Bench;
 use crate::out::{self, complain, say, shown_path};
 use crate::whole_file;
@@ -29,9 +31,11 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     if only.is_empty() {
         complain!("Counting the bytes of all cases; then a GPU takes minutes, a CPU or DxDispatch up to half an hour");
     }
-    let jobs = runner.jobs(only);
+    let jobs = runner.jobs(&|name| name.contains(only));
     if jobs.is_empty() {
-        return Err(format!("--only '{only}' is in the name of no case that this runner times"));
+        let nearest = nearest(only, runner.as_ref());
+        let why = "is in the name of no case that this runner times; the nearest names";
+        return Err(format!("--only '{only}' {why}: {nearest}"));
     }
     let suite = suite::id(Some(options.tier).filter(|_| !options.cold_l2));
     let (machine, samples) = (machine::host(), options.samples);
@@ -85,6 +89,22 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         write(&run, &mut written, options).map_err(in_file)?;
     }
     ended(&run, options)
+}
+
+/// The names of cases in which something is most like a text, of as many parts between dots.
+fn nearest(only: &str, runner: &dyn Runner) -> String {
+    let (names, count) = (RefCell::new(BTreeSet::new()), only.split('.').count());
+    runner.jobs(&|name| {
+        names.borrow_mut().insert(name.to_owned());
+        false
+    });
+    let like = |name: &String| {
+        let parts: Vec<&str> = name.split('.').collect();
+        parts.windows(count).map(|part| likeness(only, &part.join("."))).fold(likeness(only, name), f64::max)
+    };
+    let mut names: Vec<String> = names.into_inner().into_iter().collect();
+    names.sort_by(|a, b| like(b).total_cmp(&like(a)));
+    names[..names.len().min(3)].join(", ")
 }
 
 /// Whether the run goes to standard output.

@@ -14,7 +14,7 @@ use super::execute::compile_options;
 use crate::model;
 use crate::model::json::{Document, Result};
 use crate::options::{Format, Options, Versions};
-use crate::out::{say, shown};
+use crate::out::{complain, say, shown};
 
 /// The answer about a dispatchable.
 struct Answer {
@@ -118,6 +118,9 @@ fn by_version(desc: Result<OperatorDesc>) -> Answer {
     Answer { accepted, verdict: format!(": accepted by {accepting}"), lines, event }
 }
 
+/// The GPUs whose times the costs of all kernels are fitted to.
+const TIMED: [&str; 2] = ["H100", "H200"];
+
 /// Answers how each dispatchable would run on the target or the device, or which rules it breaks.
 pub fn explain(document: &Document, device: &Device, options: &Options) -> Result<ExitCode> {
     let target = options.target.map_or_else(|| device.name().to_owned(), |target| target.to_string());
@@ -131,6 +134,10 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
             }
         }
     };
+    let is_timed = TIMED.iter().any(|timed| target.to_uppercase().contains(timed));
+    if !is_timed && (options.target.is_some() || device.ordinal().is_some()) {
+        complain!("NOTE: nobody has timed a GPU '{target}': estimates have the costs of {}", TIMED.join(" and "));
+    }
     if options.format == Format::Text {
         say!("Planned for '{target}'")?;
     }

@@ -100,6 +100,12 @@ fn a_driver_that_lacks_a_function_is_too_old() {
         let said = format!("it has no {name}; install an NVIDIA driver for CUDA 12.0");
         falls_back(&folder, 0, "loading the driver library", &said);
     }
+    // What refuses the CPU does not advise it.
+    let Some(folder) = double(functions.first().map(String::as_str)) else { return };
+    for command in [&["tune"][..], &["kernel", "x"], &["tune", "-a", "0"]] {
+        let said = run_in(&folder, command).fails(1, "ERROR: cuda: loading the driver library failed: ");
+        assert!(said.ends_with("install an NVIDIA driver for CUDA 12.0 or newer\n"), "{said}");
+    }
 }
 
 /// The arguments that run a model twice.

@@ -1,5 +1,6 @@
 //! Options, and what they print.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use dml_cuda_testing::repository;
@@ -48,6 +49,7 @@ fn options_of_dxdispatch_mean_the_same() {
 
 #[test]
 fn explain_prints_plans_and_runs_nothing() {
+    let model = repository("models/reverse_subsequences.json");
     let folder = Folder::new();
     let explain = |dispatchables| {
         folder.run_model(&json!({ "dispatchables": dispatchables }), &["--explain", "--target", "h100"])
@@ -122,6 +124,19 @@ Dispatchable 'sequence'
         ["(tensor.sizes.nonzero)", "    fill_elements: 1-byte stores", "    not fill_packed: ", "    not fill_dense: "]
     {
         assert!(text.contains(line), "{line}\n{text}");
+    }
+
+    // A GPU that nobody has timed, and whose costs it has: those of the recorded times.
+    let files = fs::read_dir(repository("benches/record/times")).expect("a folder");
+    let files = files.map(|file| file.expect("an entry").file_name().to_string_lossy().to_uppercase());
+    let timed: BTreeSet<String> = files.map(|file| file.split('-').next().unwrap_or_default().to_owned()).collect();
+    let timed: Vec<String> = timed.into_iter().collect();
+    let note = format!(": estimates have the costs of {}\n", timed.join(" and "));
+    for (target, is_timed) in [("a100", false), ("t4", false), ("h100", true), ("H200", true)] {
+        let output = run(&["--explain", "--target", target, model.to_str().expect("UTF-8")]);
+        output.well();
+        let said = format!("NOTE: nobody has timed a GPU '{target}'{note}");
+        assert_eq!(stderr(&output), if is_timed { String::new() } else { said });
     }
 
     let words = "the target is `h1000`, must be t4, l4, a100, h100, h200, b200, or ";

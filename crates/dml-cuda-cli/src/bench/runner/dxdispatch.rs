@@ -8,7 +8,7 @@ use super::transcript::{self, Transcript};
 use super::{Answer, Runner};
 use crate::bench::job::Job;
 use crate::bench::run::Machine;
-use crate::bench::suite;
+use crate::bench::suite::{self, Wanted};
 use crate::options::Bench;
 use crate::out::shown_path;
 
@@ -81,7 +81,7 @@ impl<'a> DxDispatch<'a> {
 
 impl Runner for DxDispatch<'_> {
     /// Without cases in place, where DirectML returns wrong data, and plain fills, which are none of its operators.
-    fn jobs(&self, only: &str) -> Vec<Job> {
+    fn jobs(&self, only: Wanted) -> Vec<Job> {
         let is_directmls = |job: &Job| job.work.as_ref().is_none_or(|work| work.mode.is_directmls());
         suite::jobs(self.asked.tier, only).into_iter().filter(is_directmls).collect()
     }

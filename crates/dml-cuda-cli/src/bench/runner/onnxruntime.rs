@@ -11,6 +11,7 @@ use serde_json::{json, Value};
 use super::{Answer, Runner};
 use crate::bench::job::{Job, Task};
 use crate::bench::run::{Machine, Outcome};
+use crate::bench::suite::Wanted;
 use crate::bench::{machine, onnx, process};
 use crate::options::Bench;
 use crate::out::{shown, shown_path};
@@ -109,7 +110,7 @@ impl<'a> OnnxRuntime<'a> {
 }
 
 impl Runner for OnnxRuntime<'_> {
-    fn jobs(&self, only: &str) -> Vec<Job> {
+    fn jobs(&self, only: Wanted) -> Vec<Job> {
         onnx::jobs(self.asked.tier, only)
     }
 

@@ -10,7 +10,8 @@ use super::{Answer, Runner};
 use crate::bench::job::{Job, Task};
 use crate::bench::run::{Machine, Outcome};
 use crate::bench::statistics::median;
-use crate::bench::{kernel, machine, process, suite};
+use crate::bench::suite::{self, Wanted};
+use crate::bench::{kernel, machine, process};
 use crate::options::Bench;
 use crate::out::shown;
 use crate::run::events::of_kernels;
@@ -93,7 +94,7 @@ impl<'a> Own<'a> {
 }
 
 impl Runner for Own<'_> {
-    fn jobs(&self, only: &str) -> Vec<Job> {
+    fn jobs(&self, only: Wanted) -> Vec<Job> {
         match self.asked.cold_l2 {
             true => suite::cold_jobs(only),
             false => suite::jobs(self.asked.tier, only),

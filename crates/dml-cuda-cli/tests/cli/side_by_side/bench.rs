@@ -250,6 +250,9 @@ fn a_bench_that_cannot_begin_says_it_once_and_leaves_nothing() {
     folder.refuses(&on_cpu(&["--cold-l2"]), cold);
     folder.refuses(&[&on_cpu(&["--runner"])[..], &[&own]].concat(), "--runner is dml-cuda on a CPU, must have a GPU");
     folder.refuses(&on_cpu(&["--only", "no such case"]), "is in the name of no case");
+    for (only, nearest) in [("small16", "reverse.small_16x256.f16.copy, "), ("fil.int8", "check.fill.int8, ")] {
+        folder.refuses(&on_cpu(&["--only", only]), &format!("this runner times; the nearest names: {nearest}"));
+    }
     folder.refuses(&["kernel", "x", "-a", "cpu"], "the device is CPU, must be a GPU");
     folder.refuses(&["bench", "-o", "n.json", "-a", "no such GPU"], "the adapter is 'no such GPU'");
     if cfg!(unix) {

@@ -16,6 +16,7 @@ use crate::bench::statistics::median;
 use crate::options::{Repeated, Tune};
 use crate::out::{complain, say, shown_path};
 use crate::run::samples::Result;
+use crate::whole_file;
 use layouts::{Layout, Random};
 
 const HEADER: &str = "kind,width,sizes,axis,in_strides,out_strides,length_sizes,mode,kernel,variant,alignment,estimate_us,us,chosen,copy_us\n";
@@ -38,18 +39,22 @@ pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Re
         None => layouts::draw(options.seed, options.count),
     };
     let create = |path: &PathBuf| {
-        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = OpenOptions::new().write(true).create_new(!whole_file::is_stream(path)).open(path);
         file.map_err(|error| format!("{} cannot be written: {error}", shown_path(path)))
     };
     let mut file = options.output.as_ref().map(create).transpose()?;
     // Without a GPU no empty file stays.
-    let device = &open().inspect_err(|_| drop(options.output.as_ref().map(std::fs::remove_file)))?;
-    write(&mut file, HEADER)?;
+    let is_new = |path: &&PathBuf| !whole_file::is_stream(path);
+    let device = &open().inspect_err(|_| drop(options.output.as_ref().filter(is_new).map(std::fs::remove_file)))?;
+    let (mut csv, mut written) = (HEADER.to_owned(), write(&mut file, HEADER));
     let gpu = Gpu::new(device).map_err(|error| error.to_string())?;
     let (mut losses, mut wrong) = (Losses::new(), 0);
     for (n, layout) in layouts.iter().enumerate() {
         match timed(layout, device, &gpu, &mut losses, &mut wrong) {
-            Ok(rows) => write(&mut file, &rows)?,
+            Ok(rows) => {
+                csv += &rows;
+                written = written.and_then(|()| write(&mut file, &rows));
+            }
             Err(error) => {
                 complain!("NOTE: layout {}, {}, is left out: {error}", n + 1, layout.columns().replace(',', " "))
             }
@@ -67,6 +72,9 @@ pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Re
         let (count, over_5, over_25) = (ratios.len(), over(1.05), over(1.25));
         let (mean, worst) = (mean(&ratios), ratios.iter().copied().fold(1.0, f64::max));
         say!("{name:28} {count:>8} {mean:>8.4} {over_5:>6.1} % {over_25:>7.1} % {worst:>7.2}")?;
+    }
+    if let (Err(error), Some(path)) = (written, &options.output) {
+        return Err(format!("{}: {error}{}", shown_path(path), whole_file::save_elsewhere(path, csv.as_bytes())));
     }
     match wrong {
         0 => Ok(ExitCode::SUCCESS),

@@ -1,6 +1,7 @@
-//! Writes files completely or not at all, even if writing fails or a signal ends the process.
+//! Writes files completely or not at all, even if writing fails or a signal ends the process. What nothing can be renamed
+//! to, such as a mount point or a pipe, is written in place.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
-use crate::out::shown_path;
+use crate::out::{self, shown_path};
 use crate::{schema, signals};
 
 /// The temporary file next to the target.
@@ -99,6 +100,18 @@ pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path
     replace(&target, replaced, bytes).map_err(in_words)
 }
 
+/// Saves a result that cannot be under its name: next to it, or in the temporary folder. The end of the error says where.
+pub fn save_elsewhere(path: &Path, bytes: &[u8]) -> String {
+    let name = format!("-{}", path.file_name().unwrap_or_default().to_string_lossy());
+    let beside = (!is_stream(path)).then(|| folder(path).to_owned());
+    let saved = beside.into_iter().chain([std::env::temp_dir()]).find_map(|folder| {
+        let mut file = tempfile::Builder::new().prefix("dml-cuda-").suffix(&name).tempfile_in(folder).ok()?;
+        file.write_all(bytes).ok()?;
+        Some(file.keep().ok()?.1)
+    });
+    saved.map_or_else(String::new, |path| format!("; it is saved as {}", shown_path(&path)))
+}
+
 /// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
 fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<Target, String> {
     let (target, replaced) = target(path)?;
@@ -116,19 +129,36 @@ fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> 
     }
 }
 
-/// Fails if a run may not be written there, or if no file can be made in its folder.
+/// Fails if a result may not be written there, cannot replace what is there, or if no file can be made in its folder.
 pub fn can_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
-    let (target, _) = may_write_result(path, overwrite, is_run)?;
-    let folder = folder(&target);
-    let made = tempfile::tempfile_in(folder).map(drop);
-    made.map_err(|error| format!("no file can be made in the folder {}: {error}", shown_path(folder)))
+    let (target, replaced) = may_write_result(path, overwrite, is_run)?;
+    match replaced.map(|_| OpenOptions::new().write(true).open(&target)).transpose() {
+        Ok(opened) if opened.is_some() || is_stream(&target) => Ok(()),
+        // EACCES: a file of another user can be replaced.
+        Err(error) if error.raw_os_error() != Some(13) => Err(in_words(error)),
+        _ => {
+            let made = tempfile::tempfile_in(folder(&target)).map(drop);
+            made.map_err(|error| format!("no file can be made in the folder {}: {error}", shown_path(folder(&target))))
+        }
+    }
+}
+
+/// Whether a path leads to a device, a pipe or standard output: it is written in place, and once.
+pub fn is_stream(path: &Path) -> bool {
+    is_stdout(path) || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Where standard output is a file, a second file of its own would lose what is printed.
+fn is_stdout(path: &Path) -> bool {
+    matches!(path.to_str(), Some("-" | "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1"))
 }
 
 /// The file behind links, and what is there.
 type Target = (PathBuf, Option<Metadata>);
 
 fn target(path: &Path) -> Result<Target, String> {
-    let target = match path.is_symlink() {
+    // The link of a pipe leads to no path.
+    let target = match path.is_symlink() && !is_stream(path) {
         true => fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))?,
         false => path.to_owned(),
     };
@@ -138,7 +168,8 @@ fn target(path: &Path) -> Result<Target, String> {
         _ if cfg!(windows) && whole.to_string_lossy().starts_with(r"\\.\") => {
             Err("it is a device of Windows, must be a file".to_owned())
         }
-        Ok(metadata) if !metadata.is_file() => Err("it is not a regular file".to_owned()),
+        Ok(_) if is_stream(&target) => Ok((target, None)),
+        Ok(metadata) if metadata.is_dir() => Err("it is a folder, must be a file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
         Ok(metadata) => Ok((target, Some(metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((target, None)),
@@ -154,11 +185,26 @@ fn folder(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Writes a file in place. No signal ends that halfway, unless it is a pipe, which may wait for its reader.
+fn write_in_place(target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let _partial = (!is_stream(target)).then(partial);
+    OpenOptions::new().write(true).truncate(true).open(target)?.write_all(bytes)
+}
+
 fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Result<()> {
+    if is_stdout(target) {
+        return out::with(|out| out.write_all(bytes)).map_err(io::Error::other);
+    }
     remove_on_signals();
-    let mut file = begin(folder(target))?;
+    if is_stream(target) {
+        return write_in_place(target, bytes);
+    }
+    let mut file = match begin(folder(target)) {
+        Err(_) if replaced.is_some() => return write_in_place(target, bytes),
+        begun => begun?,
+    };
     // Before the first byte, so that nobody else reads a private file.
-    let mode = replaced.map_or(Ok(()), |metadata| file.as_file().set_permissions(mode_of(&metadata)));
+    let mode = replaced.as_ref().map_or(Ok(()), |metadata| file.as_file().set_permissions(mode_of(metadata)));
     // Errors of the file itself do not have its name.
     let written = file.as_file_mut().write_all(bytes);
     // From here on no signal removes the file. It is renamed, or its `Drop` removes it.
@@ -168,7 +214,12 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
     let begun = Instant::now();
     loop {
         match file.persist(target) {
-            Err(failed) if may_pass(&failed.error, begun) => file = failed.file,
+            Err(failed) if cfg!(windows) && may_pass(&failed.error, begun) => file = failed.file,
+            // It is a mount point, or of another user in a folder such as /tmp.
+            Err(_) if replaced.is_some() => {
+                drop(partial);
+                return write_in_place(target, bytes);
+            }
             persisted => return Ok(persisted.map(drop)?),
         }
     }

@@ -31,6 +31,8 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     if let Some(path) = to.filter(|path| options.runs.iter().any(|run| is_input(path, run))) {
         return Err(format!("{}: it is a run of this report, must be another file", shown_path(path)));
     }
+    let in_file = |error: String| format!("{}: {error}", shown_path(to.unwrap_or(Path::new(""))));
+    to.map_or(Ok(()), |path| whole_file::can_write_result(path, options.overwrite, Run::is_at)).map_err(in_file)?;
     let comparison = Comparison::new(&runs, options.threshold);
     let has_times = comparison.rows.iter().any(|row| row.changes.iter().any(Option::is_some));
     let is_compared = has_times || comparison.outputs.iter().any(|outputs| outputs.shared() > 0);
@@ -42,7 +44,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     match to {
         Some(path) => {
             whole_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)
-                .map_err(|error| format!("{}: {error}", shown_path(path)))?;
+                .map_err(|error| in_file(error + &whole_file::save_elsewhere(path, written.as_bytes())))?;
             say!("Report written to '{}'", shown_path(path))?;
         }
         None => out::with(|out| out.write_all(written.as_bytes()))?,

@@ -10,19 +10,17 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::job::{Job, Task};
 use super::run::{Outcome, Output, Run, Timed, SCHEMA};
-use super::runner::{self, Answer, Runner};
+use super::runner::{self, Answer};
 use super::suite;
 use super::{machine, process};
-use crate::names::likeness;
+use crate::names::or_nearest;
 use crate::options::Bench;
-use crate::out::{self, complain, say, shown_path};
+use crate::out::{complain, say, shown_path};
 use crate::whole_file;
 
 pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let in_file = |error: String| format!("{}: {error}", shown_path(&options.output));
-    if !is_printed(options) {
-        whole_file::can_write_result(&options.output, options.overwrite, Run::is_at).map_err(in_file)?;
-    }
+    whole_file::can_write_result(&options.output, options.overwrite, Run::is_at).map_err(in_file)?;
     // An older run stays until this one is complete.
     let replaces = !is_printed(options) && options.output.exists();
     process::end_on_signals();
@@ -33,9 +31,14 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     }
     let jobs = runner.jobs(&|name| name.contains(only));
     if jobs.is_empty() {
-        let nearest = nearest(only, runner.as_ref());
-        let why = "is in the name of no case that this runner times; the nearest names";
-        return Err(format!("--only '{only}' {why}: {nearest}"));
+        // Names without the bytes of their cases.
+        let parts = RefCell::new(Vec::new());
+        runner.jobs(&|name| {
+            parts.borrow_mut().extend(name.split('.').map(str::to_owned));
+            false
+        });
+        let nearest = or_nearest(only, &parts.borrow().iter().map(String::as_str).collect::<Vec<_>>());
+        return Err(format!("--only '{only}' is in the name of no case that this runner times{nearest}"));
     }
     let suite = suite::id(Some(options.tier).filter(|_| !options.cold_l2));
     let (machine, samples) = (machine::host(), options.samples);
@@ -73,10 +76,7 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         }
         add(&mut run, job, answer);
         if !is_printed(options) && !replaces {
-            if is_changed(written.as_deref(), &options.output) {
-                return Err(in_file("another program has written it, must stay as this bench wrote it".to_owned()));
-            }
-            let failure = write(&run, &mut written, options).err();
+            let failure = write(&run, &mut written, options, false).err();
             is_behind = failure.is_some();
             if let Some(error) = failure.filter(|error| failures.insert(error.clone())) {
                 progress.suspend(|| complain!("WARNING: {}; the next case writes again", in_file(error)));
@@ -85,31 +85,19 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         advance(&progress);
     }
     progress.finish_and_clear();
-    if is_behind || replaces && !process::is_interrupted() {
-        write(&run, &mut written, options).map_err(in_file)?;
+    if is_behind || (replaces || is_printed(options)) && !process::is_interrupted() {
+        if let Err(error) = write(&run, &mut written, options, replaces) {
+            let saved = whole_file::save_elsewhere(&options.output, run.to_json()?.as_bytes());
+            complain!("ERROR: {}{saved}", in_file(error));
+            return Ok(ExitCode::from(process::exit_code().max(1) as u8));
+        }
     }
     ended(&run, options)
 }
 
-/// The names of cases in which something is most like a text, of as many parts between dots.
-fn nearest(only: &str, runner: &dyn Runner) -> String {
-    let (names, count) = (RefCell::new(BTreeSet::new()), only.split('.').count());
-    runner.jobs(&|name| {
-        names.borrow_mut().insert(name.to_owned());
-        false
-    });
-    let like = |name: &String| {
-        let parts: Vec<&str> = name.split('.').collect();
-        parts.windows(count).map(|part| likeness(only, &part.join("."))).fold(likeness(only, name), f64::max)
-    };
-    let mut names: Vec<String> = names.into_inner().into_iter().collect();
-    names.sort_by(|a, b| like(b).total_cmp(&like(a)));
-    names[..names.len().min(3)].join(", ")
-}
-
-/// Whether the run goes to standard output.
+/// Whether the run is written once, such as to standard output.
 fn is_printed(options: &Bench) -> bool {
-    options.output == Path::new("-")
+    whole_file::is_stream(&options.output)
 }
 
 /// Where the bar is not drawn, on no terminal, a line tells each tenth.
@@ -159,10 +147,7 @@ fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
     let cases = count(|outcome| outcome.has_samples());
     let outputs = count(|outcome| matches!(outcome, Outcome::Bytes(_)));
     let failed = count(|outcome| outcome.is_failure());
-    if is_printed(options) {
-        let text = run.to_json()?;
-        out::with(|out| out.write_all(text.as_bytes()))?;
-    } else {
+    if !is_printed(options) {
         let (label, path) = (&run.label, shown_path(&options.output));
         say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
     }
@@ -177,8 +162,11 @@ fn is_changed(written: Option<&str>, path: &Path) -> bool {
     std::fs::read(path).is_ok_and(|there| written.map(str::as_bytes) != Some(&there[..]))
 }
 
-/// Writes the run, over what this bench wrote of it before.
-fn write(run: &Run, written: &mut Option<String>, options: &Bench) -> Result<(), String> {
+/// Writes the run, over what this bench wrote of it before, or over an older one.
+fn write(run: &Run, written: &mut Option<String>, options: &Bench, replaces: bool) -> Result<(), String> {
+    if !replaces && !is_printed(options) && is_changed(written.as_deref(), &options.output) {
+        return Err("another program has written it, must stay as this bench wrote it".to_owned());
+    }
     let text = run.to_json()?;
     let overwrite = written.is_some() || options.overwrite;
     whole_file::write_result(&options.output, text.as_bytes(), overwrite, Run::is_at)?;

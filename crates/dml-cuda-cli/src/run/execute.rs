@@ -226,8 +226,9 @@ impl<'a> Executor<'a> {
         if self.files_read.iter().any(is_path) {
             return Err("the model was read from it, must be another file".into());
         }
+        let path = std::path::absolute(&path).unwrap_or(path);
         whole_file::write(&path, &bytes)?;
-        let path = std::path::absolute(&path).unwrap_or(path).display().to_string();
+        let path = path.display().to_string();
         let event = json!({ "event": "write", "resource": name, "path": path });
         let text = format!("Resource '{}' written to '{}'", shown(name), shown_path(path.as_ref()));
         Ok(tell(self.options.format, &event, text)?)

@@ -170,6 +170,10 @@ fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
     assert!(csv.contains(",copying,reverse_") && csv.contains(",yes,"), "{csv}");
     assert!(lines.all(|row| row.split(',').count() == 15), "{csv}");
     tune(&["--count", "3", "-o", "times.csv"]).fails(1, "times.csv cannot be written: ");
+    let said = tune(&["--count", "3", "-o", "/dev/full"]).fails(1, "/dev/full: the times cannot be written: ");
+    let saved = said.trim_end().rsplit_once("; it is saved as ").expect("a path").1;
+    assert_eq!(std::fs::read_to_string(saved).expect("it is there").lines().count(), csv.lines().count());
+    std::fs::remove_file(saved).expect("removed");
     assert_eq!(text(&folder.read("times.csv")), csv);
 
     let right = r#"{"width":4,"sizes":[4,8],"axis":1,"in_strides":[8,1],"out_strides":[8,1],"length_sizes":[4,1]}"#;

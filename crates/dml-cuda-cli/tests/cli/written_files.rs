@@ -1,7 +1,7 @@
 //! `writeFile` replaces the bytes of a file, keeps its mode and links, and leaves no other files behind.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{symlink, FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -75,19 +75,76 @@ fn what_is_no_writable_file_is_refused_and_stays() {
     refused("kept", "it is read-only");
     assert_eq!((fs::read(out.join("kept")).expect("there"), mode(&out.join("kept"))), (b"old".to_vec(), 0o444));
     assert!(Command::new("mkfifo").arg(out.join("pipe")).status().expect("mkfifo runs").success());
-    refused("pipe", "it is not a regular file");
-    assert!(fs::symlink_metadata(out.join("pipe")).expect("there").file_type().is_fifo());
-    symlink("/dev/null", out.join("null")).expect("linked");
-    refused("null", "it is not a regular file");
+    symlink("/dev/full", out.join("full")).expect("linked");
+    refused("full", "No space left on device");
     symlink("nowhere", out.join("lost")).expect("linked");
     refused("lost", "it is a link that leads nowhere: ");
     fs::create_dir(out.join("folder")).expect("made");
-    refused("folder", "it is not a regular file");
-    assert_eq!(folder.names("out"), ["folder", "kept", "lost", "null", "pipe"]);
+    refused("folder", "it is a folder, must be a file");
+    assert_eq!(folder.names("out"), ["folder", "full", "kept", "lost", "pipe"]);
     // A folder in which nobody makes files: the error has no other name.
     let said = write(&folder, Path::new("/sys/new"))
         .fails(1, "ERROR: model.json: line 1: commands[0]: writeFile 'A' to '/sys/new': ");
     assert!(said.trim_end().ends_with(')') && !said.contains(".dml-cuda-"), "{said}");
+}
+
+/// Devices, pipes, mount points, and files in a folder of another user, in place and completely.
+#[test]
+fn what_cannot_be_renamed_to_is_written_in_place() {
+    let folder = Folder::new();
+    let written = |target: &str, line: &str| {
+        folder.write("model.json", model(4, Path::new(target)).to_string());
+        folder.shell(&line.replace("RUN", "\"$0\" model.json -a cpu")).well()
+    };
+    let device = fs::metadata("/dev/null").expect("there");
+    written("/dev/null", "RUN");
+    assert_eq!(fs::metadata("/dev/null").expect("there").file_type(), device.file_type());
+    let expected = |target: &str| format!("Running on 'CPU'\n\u{7}\u{7}\u{7}\u{7}Resource 'A' written to '{target}'\n");
+    for to in ["| cat", "> to; cat to"] {
+        assert_eq!(written("/dev/stdout", &format!("RUN {to}")), expected("/dev/stdout"));
+    }
+    assert!(written("pipe", "mkfifo pipe; cat pipe > read & RUN && wait").starts_with("Running"));
+    assert_eq!(folder.read("read"), [7; 4]);
+    let run = "bench -a cpu --only check.fill.int8 -o";
+    assert!(folder.shell(&format!("\"$0\" {run} /dev/stdout | cat")).well().starts_with("{\n"));
+    folder
+        .shell(&format!("\"$0\" {run} r.json && cp r.json older.json && \"$0\" report r.json -o /dev/null --format md"))
+        .well();
+    // As another user, in a folder of which it may write one file.
+    let is_root = folder.shell("id -u").well() == "0\n";
+    let user = if is_root { "setpriv --reuid 12345 --clear-groups " } else { "" };
+    fs::create_dir(folder.path("others")).expect("made");
+    folder.write("others/file", "longer than what is written");
+    folder.shell("chmod 755 . && chmod 666 others/file && chmod 555 others").well();
+    written("others/file", &format!("{user}RUN"));
+    assert_eq!((folder.read("others/file"), folder.names("others")), (vec![7; 4], vec!["file".to_owned()]));
+    folder.write("model.json", model(4, Path::new("others/new")).to_string());
+    folder.shell(&format!("{user}\"$0\" model.json -a cpu")).fails(1, "others/new': Permission denied");
+    folder.shell("chmod 755 others").well();
+    if !is_root || !folder.shell("unshare -m true").status.success() {
+        return eprintln!("SKIPPED: nothing can be mounted");
+    }
+    folder.write("mounted", "");
+    let mount = |from: &str, line: &str| {
+        folder.shell(&format!("unshare -m sh -c 'mount --bind {from} mounted && {line}' \"$0\""))
+    };
+    folder.write("model.json", model(4, Path::new("mounted")).to_string());
+    folder.write("real", "longer than what is written");
+    mount("real", "\"$0\" model.json -a cpu").well();
+    assert_eq!(folder.read("real"), [7; 4]);
+    mount(
+        "older.json",
+        &format!("\"$0\" {run} mounted --overwrite && \"$0\" report r.json -o mounted --overwrite --format md"),
+    )
+    .well();
+    assert!(folder.read("older.json").starts_with(b"- **A: "));
+    // What cannot be written at all is known before the bench runs.
+    let said = mount("r.json", &format!("mount -o remount,ro,bind mounted && \"$0\" {run} mounted --overwrite"));
+    assert_eq!(said.fails(1, "ERROR: mounted: "), "ERROR: mounted: Read-only file system (os error 30)\n");
+    assert_eq!(
+        folder.names(""),
+        ["model.json", "mounted", "older.json", "others", "pipe", "r.json", "read", "real", "to"]
+    );
 }
 
 #[test]

@@ -199,9 +199,46 @@ fn a_bench_goes_on_while_its_run_cannot_be_written() {
         }
         drop(lock);
         let count = cases(&folder.json("runs/x.json")).len();
-        match is_short {
-            true => assert_eq!(count, 11),
-            false => assert!(count < 11 && last.starts_with(&format!("ERROR: runs/x.json: {why}")), "{count} {last}"),
+        if is_short {
+            assert_eq!(count, 11);
+            continue;
+        }
+        // All cases are somewhere else, as the last line says.
+        assert!(count < 11 && last.starts_with(&format!("ERROR: runs/x.json: {why}")), "{count} {last}");
+        let saved = folder.path(last.split_once("; it is saved as ").expect("a path").1);
+        let run: Value = serde_json::from_slice(&fs::read(&saved).expect("it is there")).expect("JSON");
+        assert_eq!(cases(&run).len(), 11);
+        fs::remove_file(saved).expect("removed");
+    }
+}
+
+/// Another program's file stays, and the whole run is next to it. The report that does not fit is saved, too.
+#[test]
+fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
+    let folder = Folder::new();
+    let arguments = ["bench", "-o", "x.json", "--tier", "quick", "-a", "cpu", "--only", "small_"];
+    let mut bench = folder.runner();
+    let mut bench = bench.args(arguments).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    wait_until(|| folder.path("x.json").exists());
+    folder.write("y.json", "{}");
+    fs::rename(folder.path("y.json"), folder.path("x.json")).expect("another program writes it");
+    let said = BufReader::new(bench.stderr.take().expect("a pipe")).lines().map_while(Result::ok).last();
+    assert_eq!((bench.wait().expect("it ends").code(), folder.read("x.json")), (Some(1), b"{}".to_vec()));
+    let said = said.expect("a line");
+    let error = "ERROR: x.json: another program has written it, must stay as this bench wrote it; it is saved as ";
+    let saved = said.strip_prefix(error).unwrap_or_else(|| panic!("{said}"));
+    let saved: Value = serde_json::from_slice(&fs::read(folder.path(saved)).expect("it is there")).expect("JSON");
+    assert_eq!(cases(&saved).len(), 11);
+    if cfg!(target_os = "linux") {
+        folder.write("r.json", saved.to_string());
+        for arguments in [
+            &["report", "r.json", "--format", "md", "-o", "/dev/full"][..],
+            &["bench", "-o", "/dev/full", "-a", "cpu", "--only", "check.fill.int8"],
+        ] {
+            let said = folder.run(arguments).fails(1, "/dev/full: No space left on device");
+            let saved = said.trim_end().split_once("; it is saved as ").expect("a path").1;
+            assert!(fs::read(saved).expect("it is there").len() > 100);
+            fs::remove_file(saved).expect("removed");
         }
     }
 }
@@ -250,15 +287,11 @@ fn a_bench_that_cannot_begin_says_it_once_and_leaves_nothing() {
     folder.refuses(&on_cpu(&["--cold-l2"]), cold);
     folder.refuses(&[&on_cpu(&["--runner"])[..], &[&own]].concat(), "--runner is dml-cuda on a CPU, must have a GPU");
     folder.refuses(&on_cpu(&["--only", "no such case"]), "is in the name of no case");
-    for (only, nearest) in [("small16", "reverse.small_16x256.f16.copy, "), ("fil.int8", "check.fill.int8, ")] {
-        folder.refuses(&on_cpu(&["--only", only]), &format!("this runner times; the nearest names: {nearest}"));
+    for (only, nearest) in [("small16", "small_16x256"), ("inplace", "in_place")] {
+        folder.refuses(&on_cpu(&["--only", only]), &format!("this runner times; the nearest name is \"{nearest}\""));
     }
     folder.refuses(&["kernel", "x", "-a", "cpu"], "the device is CPU, must be a GPU");
     folder.refuses(&["bench", "-o", "n.json", "-a", "no such GPU"], "the adapter is 'no such GPU'");
-    if cfg!(unix) {
-        let stdout = ["bench", "-o", "/dev/stdout", "-a", "cpu", "--only", "check.fill.int8"];
-        folder.refuses(&stdout, "/dev/stdout: it is ");
-    }
     for wrong in [
         &["--cold-l2", "--tier", "full"][..],
         &["--cold-l2", "--runner", "dxdispatch"],

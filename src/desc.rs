@@ -104,6 +104,15 @@ impl BufferTensorDesc {
         bits.and_then(|bits| (bits / 8).try_into().ok()).unwrap_or(u64::MAX)
     }
 
+    /// Whether this tensor shares a byte with another, at the addresses of their first elements.
+    pub(crate) fn shares_a_byte(&self, address: u64, other: &Self, other_address: u64) -> bool {
+        let strides = |desc: &Self| desc.strides.clone().unwrap_or_else(|| layout::packed_strides(&desc.sizes));
+        let (own, others) = (strides(self), strides(other));
+        let layouts = [(self, &own), (other, &others)]
+            .map(|(desc, strides)| (&desc.sizes[..], &strides[..], desc.data_type.size_in_bits() / 8));
+        layout::share_a_byte(layouts, other_address.wrapping_sub(address) as i64)
+    }
+
     /// Elements from the first to the last, both included: Πsizes if packed, else 1 + Σ(size − 1)·stride. `None` past
     /// 2^128, or if there are not as many strides as sizes.
     pub(crate) fn span(&self) -> Option<u128> {

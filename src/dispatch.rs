@@ -7,6 +7,8 @@ pub(crate) mod binding;
 pub(crate) mod cudarc_slices;
 pub(crate) mod graph;
 
+use std::borrow::Cow;
+
 use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
 use crate::cuda::{Addresses, Mode, StreamHandle};
@@ -123,7 +125,8 @@ impl CompiledOperator {
     /// [`DispatchError`], with nothing queued and nothing written:
     /// - the number of inputs is wrong;
     /// - a pointer is null or misaligned;
-    /// - the output overlaps the lengths, overlaps a part of the input, or equals the input with other strides;
+    /// - an element of the output overlaps one of the lengths or the input, unless the output is the input with the same
+    ///   strides; elements may lie between each other, as those of two columns do;
     /// - the operator was not compiled for this dispatch;
     /// - the operator is of the CPU and the stream is not null;
     /// - the driver failed.
@@ -189,15 +192,22 @@ impl CompiledOperator {
             return Err(DispatchError::Stream { found: stream.0 as u64 });
         }
         let signature = self.signature();
+        let (end, bytes) = (output.0 + signature.output.span_in_bytes(), signature.output.span_in_bytes() as usize);
         let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), address)| {
             // SAFETY: promise 1 makes these initialized bytes of this process. `check` has found that they are not
-            // null, and that they do not overlap the output. Promise 2: nobody writes them meanwhile.
-            unsafe { std::slice::from_raw_parts(address.0 as *const u8, desc.span_in_bytes() as usize) }
+            // null. Promise 2: nobody writes them meanwhile. The output's slice is made when the copy is done.
+            let slice = unsafe { std::slice::from_raw_parts(address.0 as *const u8, desc.span_in_bytes() as usize) };
+            // Elements that lie between the output's are copied, because Rust's slices must be apart.
+            if end <= address.0 || address.0 + desc.span_in_bytes() <= output.0 {
+                Cow::Borrowed(slice)
+            } else {
+                Cow::Owned(slice.to_vec())
+            }
         });
-        let inputs: Vec<&[u8]> = read.collect();
-        let bytes = signature.output.span_in_bytes() as usize;
-        // SAFETY: promises 1 and 2, and `check`, hold for the output, too. In place, no slice of the first input is
-        // made, so this is the only one.
+        let read: Vec<Cow<'_, [u8]>> = read.collect();
+        let inputs: Vec<&[u8]> = read.iter().map(|slice| &**slice).collect();
+        // SAFETY: promises 1 and 2, and `check`, hold for the output, too. `read` is apart from it: in place, it has no
+        // slice of the first input. So this is the only one.
         let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
         // SAFETY: this is the host's memory.
         unsafe { dispatch(self, Tensors::Host(Operands { inputs: &inputs, output }), in_place) }
@@ -278,6 +288,9 @@ pub(crate) fn check<'a>(
             continue;
         }
         if n > 0 || from != to {
+            if matches!(output, Memory::Raw { .. }) && !desc.shares_a_byte(from, signature.output, to) {
+                continue;
+            }
             let required = if n == 0 { "be the same range, to run in place, or lie apart" } else { "lie apart" };
             let pointers = read.is_none().then_some((to, from));
             return Err(BindingError::Overlap { tensor, found: from.max(to), pointers, required });

@@ -2,7 +2,7 @@
 
 mod overlap;
 
-pub(crate) use overlap::has_overlap;
+pub(crate) use overlap::{has_overlap, share_a_byte};
 
 use crate::desc::data_type::TensorDataType;
 

@@ -89,6 +89,18 @@ fn tensors_that_end_inside_a_word_may_lie_side_by_side() {
         // SAFETY: three bytes each, initialized, used by nothing else.
         unsafe { outside.dispatch(&operator, &[at, lengths.tensor()], at + 3) }.expect("they lie apart");
         assert_eq!(memory.read(), [1, 2, 3, 3, 2, 1]);
+
+        // The first and the third of four columns, whose ranges overlap. The lengths are between them.
+        let mut desc = lanes(TensorDataType::UInt32, 1, 3);
+        desc.input_tensor = BufferTensorDesc::strided(TensorDataType::UInt32, &[1, 3], &[12, 4]);
+        desc.output_tensor = desc.input_tensor.clone();
+        let operator = compile(&device, &desc.into());
+        let memory = outside.memory(bytemuck::cast_slice(&[10u32, 2, 0, 7, 20, 2, 0, 7, 30, 2, 0, 7]), 0);
+        let at = memory.tensor();
+        // SAFETY: twelve bytes each, initialized, used by nothing else.
+        unsafe { outside.dispatch(&operator, &[at, at + 4], at + 8) }.expect("no element overlaps");
+        let required = [10u32, 2, 20, 7, 20, 2, 10, 7, 30, 2, 30, 7];
+        assert_eq!(memory.read(), bytemuck::cast_slice::<u32, u8>(&required), "{device}");
     }
 }
 

@@ -87,8 +87,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     lengths: integers that NumPy broadcasts to x's shape with 1 at the axis, in the same memory as x. If x is on the
     host, Python numbers and NumPy arrays. A length above the axis size acts as the axis size.
     axis: a negative axis counts from the end.
-    out: the array to write to, like x, with strides of at least 0: never ``x[::-1]``. Pass x to reverse in place. None
-    allocates a new array of x's kind.
+    out: the array to write to, like x, with strides of at least 0: never ``x[::-1]``. Pass x to reverse in place. Other
+    arrays share no element with x or the lengths. None allocates a new array of x's kind.
     stream: a GPU stream: an integer, or a stream of CuPy or PyTorch. None is CuPy's current stream for CuPy arrays, and
     the legacy default stream for others. Must be None or 0 if x is on the host.
 

@@ -10,6 +10,13 @@
 //! 2. *Two dimensions in closed form*: the smallest d with d₁·s₁ = d₂·s₂ is s₂/g, s₁/g.
 //! 3. *Meet in the middle*: divides the dimensions into two halves, sorts the sums of the smaller half, and looks up
 //!    those of the other. The worst legal layouts need about 5 million look-ups.
+//!
+//! Do two tensors share a byte? They do if Σ aᵢ·strideᵢ − Σ bⱼ·strideⱼ is the distance of their first elements. With bⱼ
+//! counted from the end, all terms are positive. `reaches` searches them from the largest on, within what those after it
+//! can reach. Equal strides are one term, so that views of one array need few steps.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// One dimension of size above 1: its stride, and the largest difference of two of its coordinates.
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +156,41 @@ fn any_positive_sum(dimensions: &[Dimension], found: &mut impl FnMut(i64) -> boo
     })
 }
 
+/// Sizes, strides, and the bytes of an element.
+pub(crate) type Layout<'a> = (&'a [u32], &'a [u32], u32);
+
+/// Whether two tensors share a byte. The second one's first element is `distance` bytes behind that of the first. A
+/// search that does not end in a million steps counts as found.
+pub(crate) fn share_a_byte(tensors: [Layout<'_>; 2], distance: i64) -> bool {
+    let (mut terms, mut target) = (BTreeMap::new(), distance);
+    for (n, (sizes, strides, width)) in (0..).zip(tensors) {
+        let bytes = |(&size, &stride): (&u32, &u32)| (i64::from(size) - 1, i64::from(stride) * i64::from(width));
+        let dimensions = sizes.iter().zip(strides).map(bytes).chain([(i64::from(width) - 1, 1)]);
+        for (reach, stride) in dimensions.filter(|&(_, stride)| stride > 0) {
+            *terms.entry(Reverse(stride)).or_default() += reach;
+            target += n * reach * stride;
+        }
+    }
+    let terms: Vec<_> = terms.into_iter().map(|(Reverse(stride), reach)| Dimension { stride, reach }).collect();
+    reaches(&terms, target, &mut 1_000_000)
+}
+
+/// Whether `target` is a sum of strides, each at most `reach` times.
+fn reaches(terms: &[Dimension], target: i64, steps: &mut u32) -> bool {
+    *steps = steps.saturating_sub(1);
+    let total: i64 = terms.iter().map(|d| d.reach * d.stride).sum();
+    let (mut divisor, mut rest) = (0, total);
+    let is_out_of_reach = terms.iter().any(|d| {
+        (divisor, rest) = (gcd(divisor, d.stride), rest - d.reach * d.stride);
+        target.rem_euclid(divisor) > rest
+    });
+    let Some((d, smaller)) = terms.split_first().filter(|_| *steps > 0 && !is_out_of_reach) else {
+        return !is_out_of_reach && (*steps == 0 || target == 0);
+    };
+    let least = (target - (total - d.reach * d.stride) + d.stride - 1).div_euclid(d.stride).max(0);
+    (least..=d.reach.min(target.div_euclid(d.stride))).any(|k| reaches(smaller, target - k * d.stride, steps))
+}
+
 fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 {
         a
@@ -161,7 +203,7 @@ fn gcd(a: i64, b: i64) -> i64 {
 mod tests {
     use std::cell::Cell;
 
-    use super::{has_overlap, meets_by_division, meets_by_halves, Dimension};
+    use super::{has_overlap, meets_by_division, meets_by_halves, share_a_byte, Dimension, Layout};
 
     thread_local! {
         /// How many sums this thread has examined: the cost of a search.
@@ -234,6 +276,36 @@ mod tests {
         check(5, 2, 6);
         assert_eq!(layouts, 42 + 36 * 225 + 64 * 2744 + 81 * 6561 + 32 * 16807);
         assert!(searched > 1000, "{searched}");
+    }
+
+    /// Two tensors at every distance, compared with the bytes that each has.
+    #[test]
+    fn tensors_that_share_a_byte_are_told_as_by_brute_force() {
+        let bytes = |(sizes, strides, width): Layout<'_>, at: i64| {
+            let count: u32 = sizes.iter().product();
+            let element = move |n: u32| u64::from(n % sizes[0] * strides[0] + n / sizes[0] * strides[1]);
+            let of = move |n| (0..i64::from(width)).map(move |byte| at + element(n) as i64 * i64::from(width) + byte);
+            (0..count).flat_map(of).collect::<std::collections::HashSet<i64>>()
+        };
+        let mut answers = [0; 2];
+        each(4, 4, |numbers| {
+            let [a, b, c, d] = numbers else { unreachable!() };
+            for (strides, others, width) in
+                [([1 + a, 5], [1 + c, 7], 1), ([2, 7 * a], [3 * c, 7], 2), ([3, 8], [3, 8], 4)]
+            {
+                let tensors = [(&[1 + a, 1 + b][..], &strides[..], width), (&[1 + c, 1 + d], &others, 2)];
+                for distance in -40..40 {
+                    let required = !bytes(tensors[0], 0).is_disjoint(&bytes(tensors[1], distance));
+                    assert_eq!(share_a_byte(tensors, distance), required, "{tensors:?} {distance}");
+                    answers[usize::from(required)] += 1;
+                }
+            }
+        });
+        assert!(answers[0].min(answers[1]) > 10_000, "{answers:?}");
+        // Large ones take few steps: columns, and every third element beside every sixth.
+        let large = |sizes, strides: [u32; 2], distance| share_a_byte([(sizes, &strides, 4); 2], distance);
+        assert_eq!([32, 28].map(|at| large(&[1 << 20, 8], [1000, 1], at)), [false, true]);
+        assert_eq!([4, 6 << 24].map(|at| large(&[1 << 24, 2], [6, 3], at)), [false, true]);
     }
 
     /// Layouts without shortcuts: strides without structure, and as many elements as 2³² allows. Each overlaps at two

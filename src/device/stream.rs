@@ -61,12 +61,11 @@ impl Stream {
 
     /// The driver's handle of the stream; `None` on the CPU. It lives as long as this stream.
     ///
-    /// While the stream is being captured into a CUDA graph, no thread may read, write, create or drop a
-    /// [`Buffer`](crate::Buffer) of the GPU, drop an operator with kernels of its own
-    /// ([`Specialize::Owned`](crate::Specialize::Owned)), nor call [`synchronize`](Self::synchronize). Reading, writing
-    /// and dropping these wait for all streams that this crate made on the GPU; the driver then returns an error and
-    /// invalidates the capture. Streams that the caller made and passes to
-    /// [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
+    /// While the stream is being captured into a CUDA graph, nothing can wait for it: reading and writing a
+    /// [`Buffer`](crate::Buffer) of the GPU and [`synchronize`](Self::synchronize) are errors, and what is dropped
+    /// meanwhile leaks: buffers, and operators with kernels of their own
+    /// ([`Specialize::Owned`](crate::Specialize::Owned)). The capture stays valid. Streams that the caller made and
+    /// passes to [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
     pub fn raw(&self) -> Option<RawStream> {
         self.queue.as_ref().map(|stream| RawStream(stream.handle().raw().cast()))
     }

@@ -62,7 +62,8 @@ pub unsafe extern "C" fn dml_cuda_destroy_operator(operator: *mut DML_CUDA_OPERA
 }
 
 /// Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. `options` may be NULL. Destroy
-/// the result with `dml_cuda_destroy_compiled_operator`. Do not call this while this thread captures a stream.
+/// the result with `dml_cuda_destroy_compiled_operator`. With a driver older than
+/// CUDA 12.3, do not call this while this thread captures a stream.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_operator(
     device: *const DML_CUDA_DEVICE,

@@ -72,7 +72,8 @@ pub const DML_CUDA_IN_PLACE_EITHER: DML_CUDA_IN_PLACE = 0;
 pub const DML_CUDA_IN_PLACE_NEVER: DML_CUDA_IN_PLACE = 1;
 pub const DML_CUDA_IN_PLACE_ALWAYS: DML_CUDA_IN_PLACE = 2;
 
-/// The driver compiles kernels for the operator's sizes and strides. They stay loaded.
+/// The driver compiles kernels for the operator's sizes and strides. They stay loaded. Dispatches that a CUDA graph
+/// captures have such kernels without this flag.
 pub const DML_CUDA_SPECIALIZE: DML_CUDA_COMPILE_FLAGS = 1;
 /// The four kernels of each mode with the least estimates are timed on the GPU, with scratch memory. The fastest stays.
 pub const DML_CUDA_MEASURE: DML_CUDA_COMPILE_FLAGS = 2;

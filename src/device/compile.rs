@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cuda::{load, times, Launcher, Loaded, Mode};
+use crate::address::RawStream;
+use crate::cuda::{load, times, Launcher, Loaded, Mode, StreamHandle};
 use crate::device::compile_options::CompileOptions;
 use crate::device::measure::{tensors, Measuring};
 use crate::device::operator::{CompiledOperator, Inner, Measured, Operator};
@@ -129,6 +130,20 @@ impl Device {
             }
         });
         Ok(each.collect())
+    }
+
+    /// Compiles what a dispatch on a stream needs. If the stream is being captured, and the driver would invalidate the
+    /// capture in which a kernel is loaded, loading one is an error.
+    ///
+    /// # Safety
+    ///
+    /// The stream is null, or a live stream of the device.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn before_a_dispatch<T>(&self, stream: RawStream, compile: impl FnOnce() -> T) -> T {
+        // SAFETY: the caller promises it.
+        let stream = unsafe { StreamHandle::borrow(stream) };
+        let _no_loading = self.context.as_ref().and_then(|context| context.protect_capture(stream));
+        compile()
     }
 
     /// Fails if an operator was created at a higher feature level than the device's, which rejects it.

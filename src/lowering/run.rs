@@ -3,7 +3,6 @@
 
 use super::{Lowered, LoweredReversal, ReversalArrays};
 use crate::address::{Address, RawStream};
-use crate::cuda::StreamHandle;
 use crate::device::Device;
 use crate::dispatch::Alignment;
 use crate::error::Error;
@@ -51,12 +50,8 @@ impl Device {
         stream: RawStream,
     ) -> Result<(), Error> {
         let options = self.compile_options().with_addresses(inputs.first().copied(), output);
-        let operator = {
-            // SAFETY: promise 3 of `dispatch_raw`: the stream is live.
-            let stream = unsafe { StreamHandle::borrow(stream) };
-            let _no_loading = self.context.as_ref().and_then(|context| context.protect_capture(stream));
-            self.compile_lowered(lowered, options)?
-        };
+        // SAFETY: promise 3 of `dispatch_raw`: the stream is live.
+        let operator = unsafe { self.before_a_dispatch(stream, || self.compile_lowered(lowered, options)) }?;
         let alignment = if self.ordinal().is_none() { Alignment::Byte } else { Alignment::Element };
         // SAFETY: `dispatch_raw`'s promises 1 to 3 hold. Promise 4: a device that stays alive keeps the kernels loaded.
         Ok(unsafe { operator.run_at(inputs, output, stream, alignment) }?)

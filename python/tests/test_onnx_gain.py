@@ -119,6 +119,11 @@ class Gain(unittest.TestCase):
             self.assertGreater(len({*along_time.sum(1)}), 3)
             self.assertTrue((np.diff(along_time, axis=1) <= 0).all() and along_time.any(1).all())
 
+        inputs = [("x", TensorProto.INT32, ["b", "t"]), ("l", TensorProto.INT64, ["b"])]
+        self.save([reverse("x", "y", "node")], inputs, TensorProto.INT32)
+        x = _onnx_gain._accepted(str(self.path), ["b=6", "t=9"], [])["x"]
+        self.assertTrue(len({*x[0]}) > 3 and (x[:, -1] == 0).any(), "data differ, so that a reversal shows")
+
     def test_a_branch_that_is_not_taken_is_not_tried(self):
         made = lambda nodes, name: helper.make_graph(nodes, name, [], [info(name, TensorProto.FLOAT, None)])
         branches = {"then_branch": made([helper.make_node("Identity", ["x"], ["a"])], "a"), "else_branch": made([reverse("x", "d", "taken")], "d")}

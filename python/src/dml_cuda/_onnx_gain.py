@@ -82,9 +82,9 @@ def _mask(shape: list[int]) -> np.ndarray:
     return np.broadcast_to(mask.reshape((*mask.shape, *[1] * (len(shape) - 2)) if len(shape) > 1 else shape), shape)
 
 
-def _values(inputs: Any, shapes: dict[str, list[int]], most: int, masks: bool) -> _Values:
-    """Random values. Integers are from 1 to `most`, which one of them is. With `masks`, integers that cannot be lengths
-    are the masks of a padded batch, as bools always are."""
+def _values(inputs: Any, shapes: dict[str, list[int]], most: int, style: str) -> _Values:
+    """Random values. Integers are from 1 to `most`, which one of them is. Those that cannot be lengths are padded with
+    0, are the masks of a padded batch, as bools always are, or are as the others: `style` says which."""
     random, values = np.random.default_rng(0), {}
     for one in inputs:
         kind, shape = one.type.removeprefix("tensor(").removesuffix(")"), shapes[one.name]
@@ -96,11 +96,15 @@ def _values(inputs: Any, shapes: dict[str, list[int]], most: int, masks: bool) -
             )
         if name.startswith("float"):
             values[one.name] = random.standard_normal(shape).astype(name)
-        elif shape and name == "bool" or masks and "int" in name and np.prod(shape[1:]) > 1:
+            continue
+        is_batch = "int" in name and np.prod(shape[1:]) > 1
+        if is_batch and style == "masks" or shape and name == "bool":
             values[one.name] = _mask(shape).astype(name)
         else:
             values[one.name] = random.integers(1, most, shape, endpoint=True).astype(name)
             values[one.name].flat[:1] = most
+            if is_batch and style == "padded":
+                values[one.name] *= _mask(shape)
     return values
 
 
@@ -116,8 +120,10 @@ def _accepted(model: str, given: list[str], files: list[str]) -> _Values:
     shapes = _shapes(inputs, given, chosen)
     made = [one for one in inputs if one.name not in chosen]
     largest = sorted({1, *(size for shape in shapes.values() for size in shape)}, reverse=True)
-    for masks, most in itertools.product((True, False), largest):
-        values = _values(made, shapes, most, masks) | chosen
+    for style, most in itertools.product(("padded", "masks", "other"), largest):
+        if style == "padded" and most < 4:  # the sums of such a mask can be lengths
+            continue
+        values = _values(made, shapes, most, style) | chosen
         try:
             session.run(None, values)
             return values
@@ -216,12 +222,11 @@ def report(model: str, provider: str, given: list[str], files: list[str]) -> Ite
         loaded, runs, _ = np.subtract(onnxruntime_counters(), before)
         is_off = os.environ.get("DML_CUDA_REPLACE_ONNX") == "0"
         cause = "DML_CUDA_REPLACE_ONNX is 0" if is_off else "ONNX Runtime gave them to another provider, or removed them"
-        why = "" if loaded else f": {cause}"
-        yield f"this library loaded {loaded} nodes, and ran {runs}{why}"
+        yield f"this library loaded {loaded} nodes, and ran {runs}{'' if loaded else f': {cause}'}"
         times = _times(sessions, values, provider)
     tried = min(loaded, len(times[1]) - 1) if runs else 0
     if tried < loaded:
-        yield f"not tried: {loaded - tried} of these nodes did not run with these inputs; --input sets their values, as for a branch of If"
+        yield f"not tried: {loaded - tried} of these nodes did not run with these inputs, as in a branch, or share the name of one that did; --input sets the inputs' values"
     differ = "DIFFERENT" if _same(outputs[0], outputs[2]) else "not comparable: without the library, two runs differ"
     same = ("equal bits" if _same(outputs[0], outputs[1]) else differ) if tried else "not tried, no node ran"
     yield f"outputs with and without the library: {same}"

@@ -3,7 +3,7 @@
 use dml_cuda::{Device, Error};
 
 pub(crate) fn main() -> Result<(), Error> {
-    let device = if Device::cuda_count() > 0 { Device::cuda(0)? } else { Device::cpu() };
+    let device = Device::cuda_or_cpu()?;
     println!("runs on {}", device.name());
 
     let countdown = dml_cuda::fill_value_sequence(&device, &[1, 1, 1, 4], 10u8, -2i8)?;

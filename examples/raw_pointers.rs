@@ -5,7 +5,7 @@ use cudarc::driver::{CudaContext, DevicePtr};
 use dml_cuda::{Address, BufferTensorDesc, Device, RawStream, ReverseSubsequencesDesc, TensorDataType};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let device = if Device::cuda_count() > 0 { Device::cuda(0)? } else { Device::cpu() };
+    let device = Device::cuda_or_cpu()?;
     println!("runs on {}", device.name());
     let tensor = BufferTensorDesc::packed(TensorDataType::UInt8, &[1, 4]);
     let operator = device.compile_operator(&device.create_operator(ReverseSubsequencesDesc {

@@ -4,7 +4,7 @@
 use dml_cuda::{BufferBinding, BufferTensorDesc, CompileOptions, Device, Specialize, TensorDataType};
 
 pub(crate) fn main() -> Result<(), dml_cuda::Error> {
-    let device = if Device::cuda_count() > 0 { Device::cuda(0)? } else { Device::cpu() };
+    let device = Device::cuda_or_cpu()?;
     println!("runs on {}", device.name());
     let tensor = BufferTensorDesc::packed(TensorDataType::UInt8, &[256, 100]);
     let operator = device.create_operator(dml_cuda::ReverseSubsequencesDesc {

@@ -3,7 +3,7 @@
 use dml_cuda::{BufferBinding, BufferTensorDesc, Device, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
 
 pub(crate) fn main() -> Result<(), dml_cuda::Error> {
-    let device = if Device::cuda_count() > 0 { Device::cuda(0)? } else { Device::cpu() };
+    let device = Device::cuda_or_cpu()?;
     println!("runs on {}", device.name());
     let tensor = BufferTensorDesc::packed(TensorDataType::Int32, &[1, 4]);
     let fill = dml_cuda::FillValueSequenceDesc {

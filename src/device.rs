@@ -48,6 +48,18 @@ impl Device {
         Ok(Self { context: Some(cuda::Context::of(ordinal)?), ..Self::cpu() })
     }
 
+    /// The first GPU, or the CPU on a machine without a driver.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError`]: there is a driver, but it fails, or reports no GPU. [`Device::cpu`] needs none.
+    pub fn cuda_or_cpu() -> Result<Self, DeviceError> {
+        match Self::cuda(0) {
+            Err(DeviceError::NoDriver) => Ok(Self::cpu()),
+            opened => opened,
+        }
+    }
+
     /// How many GPUs there are: 0 if there is no driver, or if it fails. [`Device::cuda_status`] tells which.
     pub fn cuda_count() -> usize {
         Self::cuda_status().unwrap_or(0)

@@ -13,6 +13,7 @@ use dml_cuda_testing::driver_double::{driver, fail_every_call, text, with_failur
 fn the_scenario() {
     let Some(which) = std::env::var_os("DOUBLE_SCENARIO") else { return };
     let run = match which.to_str() {
+        Some("first") => scenarios::first,
         Some("misuse") => scenarios::misuse,
         Some("capture") => scenarios::first_use_in_a_capture,
         Some("everything in a capture") => scenarios::everything_in_a_capture,
@@ -54,6 +55,28 @@ fn run_to_end(which: &str, variables: &[(&str, &str)]) -> Option<(String, Vec<St
     let out = text(&output.stdout);
     assert!(out.contains("SCENARIO done"), "{which} {variables:?}: {output:?}");
     Some((out, report))
+}
+
+/// The CPU is taken only if there is no driver.
+#[test]
+fn the_first_device_is_a_gpu_or_an_error_if_there_is_a_driver() {
+    let Some(folder) = driver(None) else { return };
+    for (variables, found) in [
+        ([("FAKE_GPUS", "2"), ("FAKE_CU_INIT", "0")], "FIRST Fake GPU"),
+        (
+            [("FAKE_GPUS", "0"), ("FAKE_CU_INIT", "0")],
+            "SCENARIO cuda: opening device 0 failed: the driver reports 0 devices",
+        ),
+        ([("FAKE_GPUS", "1"), ("FAKE_CU_INIT", "999")], "SCENARIO cuda: initializing the driver failed: "),
+    ] {
+        let mut program = this_program("first");
+        let program = program.envs(variables).env("LD_LIBRARY_PATH", folder.path());
+        let printed = text(&program.output().expect("it starts").stdout);
+        assert!(printed.contains(found), "{printed}");
+    }
+    let printed = text(&this_program("first").output().expect("it starts").stdout);
+    let is_absent = dml_cuda::Device::cuda_status() == Err(dml_cuda::DeviceError::NoDriver);
+    assert_eq!(printed.contains("FIRST CPU\n"), is_absent, "{printed}");
 }
 
 /// A stream waits for an event, threads measure at once, and a first call happens in a capture.

@@ -393,3 +393,8 @@ pub fn measured_by_threads() -> Done {
         reverse(&device, &operator)
     })?)
 }
+
+pub fn first() -> Done {
+    println!("FIRST {}", Device::cuda_or_cpu()?);
+    Ok(())
+}

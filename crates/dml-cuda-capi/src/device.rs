@@ -5,7 +5,7 @@
 use std::ffi::{c_char, CString};
 use std::sync::OnceLock;
 
-use dml_cuda::{Device, TensorDataType};
+use dml_cuda::{Device, DeviceError, TensorDataType};
 
 use crate::input::{self, follow};
 use crate::output::{destroy, enter};
@@ -72,6 +72,21 @@ pub unsafe extern "C" fn dml_cuda_create_cuda_device(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     enter!(error, [], create(device), at_level(cuda_device(ordinal as usize)?, feature_level)?)
+}
+
+/// Creates a device for the first GPU, or, on a machine without NVIDIA's driver, for the CPU. A driver that fails, or that
+/// reports no GPU, is an error.
+#[no_mangle]
+pub unsafe extern "C" fn dml_cuda_create_cuda_or_cpu_device(
+    feature_level: DML_CUDA_FEATURE_LEVEL,
+    device: *mut *mut DML_CUDA_DEVICE,
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
+    let first = || match cuda_device(0) {
+        Err(dml_cuda::Error::Device(DeviceError::NoDriver)) => Ok(cpu_device()?),
+        opened => opened,
+    };
+    enter!(error, [], create(device), at_level(first()?, feature_level)?)
 }
 
 /// Destroys a device. Ignores NULL. Operators that were compiled for it stay usable.

@@ -80,6 +80,15 @@ static void devices(void) {
         CHECK(strstr(dml_cuda_error_message(error), "cuda: ") == dml_cuda_error_message(error));
         dml_cuda_destroy_error(error);
     }
+    /* The first GPU, the CPU only without a driver, and else the error. */
+    if (dml_cuda_create_cuda_or_cpu_device(0, &device, &error) == 0) {
+        int is_cpu = strcmp(dml_cuda_device_name(device), "CPU") == 0;
+        CHECK(is_cpu == (dml_cuda_cuda_device_count(&count, NULL) != 0));
+        dml_cuda_destroy_device(device);
+    } else {
+        CHECK(dml_cuda_error_status(error) == DML_CUDA_STATUS_DEVICE);
+        dml_cuda_destroy_error(error);
+    }
     CHECK(dml_cuda_create_cuda_device(1000, 0, &device, &error) == DML_CUDA_STATUS_DEVICE && error != NULL);
     dml_cuda_destroy_error(error);
 }

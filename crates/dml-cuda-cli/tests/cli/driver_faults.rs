@@ -53,6 +53,38 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
     is_silent(0);
 }
 
+/// A bench takes the CPU only if that is asked for, or if there is nothing else, which it says first and in its run.
+#[test]
+fn a_bench_takes_no_cpu_for_a_broken_gpu() {
+    let Some(folder) = double(None) else { return };
+    let bench = |to: &str, gpus: &str, code: &str, more: &[&str]| {
+        let mut runner = folder.runner();
+        runner
+            .args(["bench", "--only", "check.fill.int8", "-o", to])
+            .args(more)
+            .env("LD_LIBRARY_PATH", folder.0.path());
+        runner.env("FAKE_GPUS", gpus).env("FAKE_CU_INIT", code).output().expect("the runner starts")
+    };
+    let said = bench("x.json", "1", "999", &[]).fails(1, "ERROR: cuda: initializing the driver failed: ");
+    assert!(said.contains("(CUDA error 999)") && said.ends_with("; -a cpu times the CPU\n"), "{said}");
+    assert!(!folder.path("x.json").exists());
+    bench("cpu.json", "1", "999", &["-a", "cpu"]).well();
+    assert_eq!(folder.json("cpu.json")["notes"], serde_json::json!([]));
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        let note = if name == "libcuda.so" { "the driver reports no GPU" } else { "there is no GPU driver" };
+        let output = bench(&format!("{name}.json"), "0", "0", &[]);
+        // Where a driver is installed, the loader goes on to it.
+        if output.status.success() && stderr(&output).starts_with("NOTE: ") {
+            assert!(stderr(&output).starts_with(&format!("NOTE: {note}, so the CPU was timed\n")), "{output:?}");
+            let notes = &folder.json(&format!("{name}.json"))["notes"];
+            assert_eq!(notes, &serde_json::json!([format!("{note}, so the CPU was timed")]));
+        }
+        for name in ["libcuda.so", "libcuda.so.1"] {
+            let _ = std::fs::remove_file(folder.path(name));
+        }
+    }
+}
+
 /// A driver library that is there is never taken for an absent one.
 #[test]
 fn a_driver_that_cannot_be_loaded_is_said() {

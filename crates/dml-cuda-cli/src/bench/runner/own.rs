@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use dml_cuda::DeviceError;
 use serde::Deserialize;
 
 use super::{Answer, Runner};
@@ -13,7 +14,7 @@ use crate::bench::statistics::median;
 use crate::bench::suite::{self, Wanted};
 use crate::bench::{kernel, machine, process};
 use crate::options::Bench;
-use crate::out::shown;
+use crate::out::{complain, shown};
 use crate::run::events::of_kernels;
 use crate::signals::OF_A_BENCH;
 
@@ -30,6 +31,8 @@ pub struct Own<'a> {
     program: PathBuf,
     asked: &'a Bench,
     device: Device,
+    /// Why the CPU is timed, although nobody asked for it.
+    note: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -62,7 +65,16 @@ type Printed = (Device, Vec<Vec<f64>>);
 impl<'a> Own<'a> {
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("this program's path is not known: {error}"))?;
-        let mut own = Self { program, asked, device: Device::default() };
+        let note = match dml_cuda::Device::cuda_status() {
+            _ if asked.adapter.is_some() => "",
+            Ok(0) => "the driver reports no GPU, so the CPU was timed",
+            Err(DeviceError::NoDriver) => "there is no GPU driver, so the CPU was timed",
+            found => found.map(|_| "").map_err(|error| format!("{error}; -a cpu times the CPU"))?,
+        };
+        if !note.is_empty() {
+            complain!("NOTE: {note}");
+        }
+        let mut own = Self { program, asked, device: Device::default(), note: note.to_owned() };
         // A missing device is one error, not one for each case.
         (own.device, _) = own.call(&std::env::temp_dir(), "baseline fill 4")?;
         if own.device.name == CPU && asked.cold_l2 {
@@ -103,14 +115,14 @@ impl Runner for Own<'_> {
 
     fn answer(&mut self, job: &Job) -> Result<Answer, String> {
         let folder = super::folder(if self.asked.cold_l2 { Vec::new() } else { job.files()? })?;
-        let words = self.words(job);
+        let (words, notes) = (self.words(job), vec![self.note.clone()]);
         let once = |iterations: u32, dispatches: u32| {
             self.call(folder.path(), &format!("{words} -i {iterations} -r {dispatches}"))
         };
         if job.work.is_none() {
             let device = once(1, 1)?.0.name;
             let outcome = Some(super::output(folder.path(), job)?);
-            return Ok(Answer { device, outcome, dispatches: 1, ..Answer::default() });
+            return Ok(Answer { device, outcome, dispatches: 1, notes, ..Answer::default() });
         }
         let (mut iterations, mut dispatches) = (self.asked.samples + 1, job.dispatches);
         // Only a first run tells how slow a CPU is.
@@ -125,7 +137,7 @@ impl Runner for Own<'_> {
         let mut hot = timed.iter().filter_map(|each| each.get(1..));
         let outcome = Some(Outcome::Each(hot.next().unwrap_or_default().to_vec()));
         let baseline = hot.next().filter(|hot| !hot.is_empty()).map(median);
-        Ok(Answer { device: device.name, outcome, dispatches, baseline, notes: Vec::new() })
+        Ok(Answer { device: device.name, outcome, dispatches, baseline, notes })
     }
 
     fn describe(&self, machine: &mut Machine, _: &Job) -> String {

@@ -11,7 +11,7 @@ mod models;
 mod numbers;
 mod onnx;
 pub mod plain;
-mod process;
+pub mod process;
 pub mod report;
 mod run;
 mod runner;

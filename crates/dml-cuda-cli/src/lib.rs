@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| {
         complain!("ERROR: {error}");
-        ExitCode::FAILURE
+        ExitCode::from(bench::process::exit_code().max(1) as u8)
     })
 }
 
@@ -93,7 +93,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     }
     // It may come through a pipe, but not without end.
     let large = "; large data belongs in .npy files";
-    let text = std::fs::File::open(path).and_then(|file| whole_file::read(file, large)).map_err(|error| {
+    let text = whole_file::read_input(path, large).map_err(|error| {
         let absent = path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound);
         let meant = absent.and_then(|word| options::mistyped(&[word.to_owned()]));
         let meant = meant.map_or_else(String::new, |meant| format!("; {meant}"));
@@ -134,7 +134,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
 fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String> {
     let has_space = |path: &Path| path.to_string_lossy().contains(' ');
     let mark = "line 1: the document begins with a byte order mark, must begin with its text".to_owned();
-    let is_named = model.to_string_lossy().ends_with(".json") && !has_space(model);
+    let is_named = model == Path::new("-") || model.to_string_lossy().ends_with(".json") && !has_space(model);
     let name = format!("the model's path is '{}', must end in .json and have no space", shown_path(model));
     let folders = [&options.input_path, &options.output_path].into_iter().flatten().filter(|path| has_space(path));
     let folders = folders.map(|path| format!("a path is '{}', must have no space", shown_path(path)));

@@ -25,6 +25,15 @@ pub fn read(file: impl Read, hint: &str) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Reads a file, or standard input by the name `-`.
+pub fn read_input(path: &Path, hint: &str) -> io::Result<Vec<u8>> {
+    if path == Path::new("-") {
+        read(io::stdin(), hint)
+    } else {
+        read(open(path)?, hint)
+    }
+}
+
 /// Reads a run, which is a regular file.
 pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe without a writer would never end.
@@ -39,6 +48,7 @@ pub fn text(bytes: Vec<u8>) -> io::Result<String> {
     let unit = match bytes.get(..2) {
         Some([0xff, 0xfe]) => u16::from_le_bytes,
         Some([0xfe, 0xff]) => u16::from_be_bytes,
+        Some([0, _] | [_, 0]) => return Err(io::Error::other("it is UTF-16 without a byte order mark, must have one")),
         _ => return String::from_utf8(bytes).map_err(io::Error::other),
     };
     let (units, rest) = bytes.as_chunks();

@@ -11,6 +11,9 @@ use crate::signals;
 /// Bytes that a process may print on each stream.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// How the error of a limit of time begins.
+pub const TOO_LONG: &str = "it took more than";
+
 /// The exit code that a signal asks for, or 0.
 static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 
@@ -74,7 +77,7 @@ fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStat
             return Err("it was interrupted".to_owned());
         }
         if begun.elapsed() >= limit {
-            return Err(format!("it took more than {} s, the --timeout", limit.as_secs()));
+            return Err(format!("{TOO_LONG} {} s, the --timeout", limit.as_secs()));
         }
         std::thread::sleep(Duration::from_millis(1));
     }

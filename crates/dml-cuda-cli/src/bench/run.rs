@@ -109,9 +109,13 @@ impl Outcome {
 
     /// Adds what a second time found.
     pub fn add(&mut self, later: Self) {
-        let pair = (self, later);
-        if let (Self::Each(samples), Self::Each(more)) | (Self::Medians(samples), Self::Medians(more)) = pair {
-            samples.extend(more);
+        match (self, later) {
+            (Self::Each(samples), Self::Each(more)) | (Self::Medians(samples), Self::Medians(more)) => {
+                samples.extend(more);
+            }
+            // What fails once has failed.
+            (earlier, failed @ Self::Error(_)) => *earlier = failed,
+            _ => {}
         }
     }
 
@@ -145,11 +149,7 @@ impl Run {
         let failed = |error: String| format!("{}: {error}", shown_path(path));
         let unreadable = |error: &dyn std::fmt::Display| failed(format!("the run cannot be read: {error}"));
         // A run may come through a pipe, but not without end.
-        let bytes = match path.to_str() {
-            Some("-") => whole_file::read(std::io::stdin(), ""),
-            _ => whole_file::open(path).and_then(|file| whole_file::read(file, "")),
-        };
-        let text = bytes.and_then(whole_file::text).map_err(|error| unreadable(&error))?;
+        let text = whole_file::read_input(path, "").and_then(whole_file::text).map_err(|error| unreadable(&error))?;
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;
@@ -202,5 +202,21 @@ impl Run {
 
     pub fn to_json(&self) -> Result<String, String> {
         Ok(serde_json::to_string_pretty(self).map_err(|error| error.to_string())? + "\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outcome;
+
+    #[test]
+    fn a_repetition_that_fails_is_a_failure() {
+        let (mut twice, failed) = (Outcome::Each(vec![1.0]), Outcome::Error("why".to_owned()));
+        twice.add(Outcome::Each(vec![2.0]));
+        assert_eq!(twice, Outcome::Each(vec![1.0, 2.0]));
+        twice.add(failed.clone());
+        assert!(twice == failed && twice.is_failure());
+        twice.add(Outcome::Each(vec![3.0]));
+        assert_eq!(twice, failed);
     }
 }

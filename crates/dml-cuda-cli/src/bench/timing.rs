@@ -18,6 +18,9 @@ use crate::options::Bench;
 use crate::out::{complain, say, shown_path};
 use crate::whole_file;
 
+/// Why a program that hangs is not asked for all cases.
+const NOT_TRIED: &str = "not tried, because three cases in a row took more than the --timeout";
+
 pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let in_file = |error: String| format!("{}: {error}", shown_path(&options.output));
     whole_file::can_write_result(&options.output, options.overwrite, Run::is_at).map_err(in_file)?;
@@ -50,10 +53,11 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let progress = ProgressBar::new(jobs.len() as u64).with_style(style);
     let mut failures = BTreeSet::new();
     let (mut device, mut written): (Option<String>, Option<String>) = (None, None);
-    let mut is_behind = false;
+    let (mut is_behind, mut timeouts) = (false, 0);
     for job in &jobs {
         progress.set_message(job.name.clone());
-        let answer = runner.answer(job).and_then(|answer| match &device {
+        let tried = if timeouts < 3 { runner.answer(job) } else { Err(NOT_TRIED.to_owned()) };
+        let answer = tried.and_then(|answer| match &device {
             Some(first) if *first != answer.device => {
                 Err(format!("it ran on {}, must run on {first} as the cases before it", answer.device))
             }
@@ -62,6 +66,9 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         if process::is_interrupted() {
             break;
         }
+        let is_late = |error: &String| timeouts == 3 || error.starts_with(process::TOO_LONG);
+        let is_late = options.runner.is_some() && answer.as_ref().is_err_and(is_late);
+        timeouts = if is_late { 3.min(timeouts + 1) } else { 0 };
         // Also at the first case if it fails: all may fail.
         if device.is_none() && (answer.is_ok() || run.timing.is_empty()) {
             device = answer.as_ref().ok().map(|answer| answer.device.clone());
@@ -86,11 +93,9 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     }
     progress.finish_and_clear();
     if is_behind || (replaces || is_printed(options)) && !process::is_interrupted() {
-        if let Err(error) = write(&run, &mut written, options, replaces) {
-            let saved = whole_file::save_elsewhere(&options.output, run.to_json()?.as_bytes());
-            complain!("ERROR: {}{saved}", in_file(error));
-            return Ok(ExitCode::from(process::exit_code().max(1) as u8));
-        }
+        let text = run.to_json()?;
+        write(&run, &mut written, options, replaces)
+            .map_err(|error| in_file(error + &whole_file::save_elsewhere(&options.output, text.as_bytes())))?;
     }
     ended(&run, options)
 }

@@ -1,6 +1,7 @@
 //! Resources: buffers and their initial values.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dml_cuda::TensorDataType;
@@ -11,6 +12,7 @@ use super::json::{Kind, Result};
 use super::node::Node;
 use super::npy;
 use super::value::bits;
+use crate::whole_file;
 
 /// A buffer as the model describes it.
 pub struct Resource {
@@ -146,7 +148,10 @@ fn file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder: &P
         return Err(source.error(format!("{name}, an image"), "another file: this runner reads no images"));
     }
     let regular = || match fs::metadata(&path)?.is_file() {
-        true => fs::read(&path),
+        true => {
+            let mut bytes = Vec::new();
+            whole_file::open(&path)?.read_to_end(&mut bytes).map(|_| bytes)
+        }
         false => Err(std::io::Error::other("it is no regular file")),
     };
     let bytes = regular().map_err(|error| source.error(format!("{name}, which cannot be read ({error})"), "a file"))?;

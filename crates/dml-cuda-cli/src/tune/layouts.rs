@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::bench::cases::random;
 use crate::out::shown_path;
+use crate::whole_file;
 
 /// A reversal. Strides are in elements; `length_sizes` has 1 where a length is shared.
 #[derive(Clone, Debug, Deserialize)]
@@ -58,8 +59,9 @@ impl Layout {
 
 /// Reads a layout a line, as JSON objects.
 pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", shown_path(path)))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let text = whole_file::read_input(path, "").and_then(whole_file::text);
+    let text = text.map_err(|error| format!("{}: {error}", shown_path(path)))?;
+    let lines = text.trim_start_matches('\u{feff}').lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let cpu = Device::cpu();
     let layout = |(n, line): (usize, &str)| {
         let in_line = |error: String| format!("{}: line {}: {error}", shown_path(path), n + 1);

@@ -210,7 +210,9 @@ fn broken_files_and_options_get_one_clear_message() {
     let commands = br#"{ "resources": {}, "dispatchables": {}, "commands": [], "commands": [] }"#;
     let resources = br#"{ "resources": { "a": 1, "a": 2 }, "dispatchables": {}, "commands": [] }"#;
     let twice_in_desc = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
-    let unreadable: [(&[u8], &str); 11] = [
+    let unreadable: [(&[u8], &str); 13] = [
+        (b"{\0\n\0", "the model is not UTF-8 text: it is UTF-16 without a byte order mark, must have one"),
+        (b"\0{\0\n", "it is UTF-16 without a byte order mark"),
         (b"{\n  \"resources\": {},\n  \"x\" 1\n}", "broken.json: line 3, column 7: "),
         (b"", "line 1, column 1: the document is empty"),
         (&[0xC3], "the model is not UTF-8 text"),

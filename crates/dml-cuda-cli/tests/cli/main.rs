@@ -78,6 +78,13 @@ impl Folder {
         self.run(&[&["model.json"], options].concat())
     }
 
+    /// Runs the runner with a text as standard input.
+    fn run_with_input(&self, arguments: &[&str], text: &str) -> Output {
+        self.write("input", text);
+        let input = fs::File::open(self.path("input")).expect("it was written");
+        self.runner().args(arguments).stdin(input).output().expect("the runner starts")
+    }
+
     /// Runs a line of `sh`. `$0` is the runner.
     #[cfg(unix)]
     fn shell(&self, line: &str) -> Output {

@@ -222,6 +222,19 @@ fn bash_completes_options_and_closed_lists() {
     }
 }
 
+/// Files next to it are those of the current folder.
+#[test]
+fn a_model_is_read_from_standard_input() {
+    let folder = Folder::new();
+    folder.write("a.bin", [7, 8]);
+    let print = json!([{ "type": "print", "resource": "A" }]);
+    let model = one_resource("UINT8", json!({ "sourcePath": "a.bin" }), print).to_string();
+    for options in [&["-", "-a", "cpu"][..], &["-m", "-", "-a", "cpu", "--strict"]] {
+        assert!(folder.run_with_input(options, &model).well().ends_with("Resource 'A': 7, 8\n"));
+    }
+    folder.run_with_input(&["-"], "{").fails(1, "ERROR: -: line 1, column ");
+}
+
 /// Answers that were silent, mixed or wrong.
 #[test]
 fn every_option_has_an_answer() {

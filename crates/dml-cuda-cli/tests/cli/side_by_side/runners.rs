@@ -104,6 +104,16 @@ fn a_runner_has_a_limit_of_time_and_of_bytes() {
     let before = length();
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(length(), before, "what it started lives on");
+    // After three in a row, the rest is not tried.
+    let mut bench = folder.runner();
+    bench.args(["bench", "-o", "y.json", "--runner", "./hangs.exe", "--only", "check.reverse", "--timeout", "1"]);
+    let output = bench.env("STARTED", &started).env("ALL_HANG", "1").output().expect("it starts");
+    let outputs = folder.json("y.json")["outputs"].as_object().expect("outputs").clone();
+    let not_tried = |case: &serde_json::Value| {
+        case["error"] == "not tried, because three cases in a row took more than the --timeout"
+    };
+    let count = outputs.values().filter(|case| not_tried(case)).count();
+    assert!(count == outputs.len() - 3 && count > 3, "{count}: {}", output.fails(1, ""));
     // A run of failed cases is one, too.
     assert_eq!(folder.json("x.json")["outputs"].as_object().map(serde_json::Map::len), Some(4));
     assert!(folder.well(&["report", "x.json"]).starts_with("A: hangs: hangs; "));

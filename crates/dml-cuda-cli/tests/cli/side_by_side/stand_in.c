@@ -115,7 +115,7 @@ static int hangs(char **words) {
   if (*words[1] == '-') return 1;
   if (!strcmp(words[1], "child"))
     for (;; sleep_a_little()) write_file(getenv("STARTED"), "x");
-  if (ends(words[1], ".int8.json")) {
+  if (ends(words[1], getenv("ALL_HANG") ? ".json" : ".int8.json")) {
 #ifdef _WIN32
     _spawnl(_P_NOWAIT, _pgmptr, "hangs.exe", "child", NULL);
 #else

@@ -34,6 +34,14 @@ pub enum Error {
         /// Elements of the tensor.
         required: u64,
     },
+    /// A length is negative.
+    #[error("lengths[{index}] is {found}, must be at least 0")]
+    NegativeLength {
+        /// Which one.
+        index: usize,
+        /// The length.
+        found: String,
+    },
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

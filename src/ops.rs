@@ -3,6 +3,7 @@
 
 use crate::desc::{
     BufferTensorDesc, Delta, Element, FillValueSequenceDesc, Length, ReverseSubsequencesDesc, SequenceElement,
+    TensorDataType,
 };
 use crate::device::buffer::Buffer;
 use crate::device::operator::Operator;
@@ -43,7 +44,8 @@ pub fn fill_value_sequence<T: SequenceElement>(
 
 /// Reverses the first `length` elements of every lane of a packed tensor along `axis`.
 ///
-/// `lengths` is a packed tensor with the same sizes, but 1 at `axis`.
+/// `lengths` is a packed tensor with the same sizes, but 1 at `axis`, of any type of integers. A length above the size
+/// of the axis acts as that. A negative one is an error.
 ///
 /// ```
 /// use dml_cuda::{reverse_subsequences, Device};
@@ -65,7 +67,7 @@ pub fn reverse_subsequences<T: Element, L: Length>(
     }
     let operator = device.create_operator(ReverseSubsequencesDesc {
         input_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
-        sequence_lengths_tensor: BufferTensorDesc::packed(L::DATA_TYPE, &length_sizes),
+        sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, &length_sizes),
         output_tensor: BufferTensorDesc::packed(T::DATA_TYPE, sizes),
         axis,
     })?;
@@ -75,8 +77,13 @@ pub fn reverse_subsequences<T: Element, L: Length>(
             return Err(Error::SliceLength { tensor, found, required });
         }
     }
+    let as_u32 = |(index, &length): (usize, &L)| match TryInto::<u64>::try_into(length) {
+        Ok(length) => Ok(length.try_into().unwrap_or(u32::MAX)),
+        Err(_) => Err(Error::NegativeLength { index, found: length.to_string() }),
+    };
+    let lengths: Vec<u32> = lengths.iter().enumerate().map(as_u32).collect::<Result<_, _>>()?;
     let buffer = device.create_buffer_from(input)?;
-    let lengths = device.create_buffer_from(lengths)?;
+    let lengths = device.create_buffer_from(&lengths)?;
     run(device, &operator, &[&buffer, &lengths], &buffer)?;
     Ok(buffer.read_elements(input.len())?)
 }

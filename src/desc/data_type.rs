@@ -198,7 +198,9 @@ elements! {
     i64 => Int64, delta of u64 i64, SequenceElement;
 }
 
-/// A Rust type that can be the element of a SequenceLengthsTensor: `u32` or `u64`.
-pub trait Length: Element {}
-impl Length for u32 {}
-impl Length for u64 {}
+/// A Rust type of lengths: any integer of at most 64 bits.
+pub trait Length: Copy + TryInto<u64> + fmt::Display {}
+macro_rules! lengths {
+    ($($integer:ty)*) => { $(impl Length for $integer {})* };
+}
+lengths!(u8 i8 u16 i16 u32 i32 u64 i64 usize isize);

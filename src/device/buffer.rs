@@ -119,7 +119,7 @@ impl Buffer {
         }
     }
 
-    /// The first `count` elements of the buffer, after all work queued on the device.
+    /// The first `count` elements of the buffer, whose bytes are read as `T`, after all work queued on the device.
     pub fn read_elements<T: Pod>(&self, count: usize) -> Result<Vec<T>, BufferError> {
         let length = (count as u64).saturating_mul(size_of::<T>() as u64);
         let size_in_bytes = self.size_in_bytes;
@@ -132,7 +132,8 @@ impl Buffer {
         Ok(values)
     }
 
-    /// All elements of the buffer, after all work queued on the device.
+    /// All elements of the buffer, after all work queued on the device. A buffer has bytes, and no type: they are read
+    /// as `T`, whatever they were written as, if they are whole elements.
     pub fn to_vec<T: Pod>(&self) -> Result<Vec<T>, BufferError> {
         let (size_in_bytes, element_size) = (self.size_in_bytes, size_of::<T>());
         if element_size == 0 || size_in_bytes % element_size as u64 != 0 {

@@ -90,3 +90,21 @@ fn slices_of_cudarc_are_reversed_and_filled_and_may_outlive_the_operator() {
     drop(device);
     assert_eq!(stream.clone_dtoh(&three).expect("read"), [5, 7, 9]);
 }
+
+/// Also above the size of the axis, where they act as that.
+#[test]
+fn lengths_are_integers_of_any_type() {
+    fn reversed<L: dml_cuda::Length>(lengths: [L; 2]) -> Result<Vec<u8>, String> {
+        let found = dml_cuda::reverse_subsequences(&Device::cpu(), &[1, 2, 3, 4], &[2, 2], 1, &lengths);
+        found.map_err(|error| error.to_string())
+    }
+    let right = Ok(vec![1, 2, 4, 3]);
+    assert_eq!(reversed([1, 2]), right);
+    assert_eq!(
+        (reversed([1u8, 9]), reversed([1i8, 9]), reversed([1u16, 9])),
+        (right.clone(), right.clone(), right.clone())
+    );
+    assert_eq!((reversed([1i64, i64::MAX]), reversed([1u64, 1 << 33])), (right.clone(), right.clone()));
+    assert_eq!((reversed([1usize, 2]), reversed([1isize, 2])), (right.clone(), right));
+    assert_eq!(reversed([1i64, -1]), Err("lengths[1] is -1, must be at least 0".to_owned()));
+}

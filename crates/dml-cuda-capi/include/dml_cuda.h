@@ -364,8 +364,8 @@ DML_CUDA_STATUS dml_cuda_create_cuda_device(uint32_t ordinal,
                                             DML_CUDA_DEVICE **device,
                                             DML_CUDA_ERROR **error);
 
-/* Creates a device for the first GPU, or, on a machine without NVIDIA's driver, for the CPU. A driver that fails, or that
-   reports no GPU, is an error. */
+/* Creates a device for the first GPU, or, on a machine without NVIDIA's driver, for the CPU. A driver that fails, or
+   that reports no GPU, is an error. */
 DML_CUDA_STATUS dml_cuda_create_cuda_or_cpu_device(DML_CUDA_FEATURE_LEVEL feature_level,
                                                    DML_CUDA_DEVICE **device,
                                                    DML_CUDA_ERROR **error);

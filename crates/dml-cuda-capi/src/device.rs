@@ -74,8 +74,8 @@ pub unsafe extern "C" fn dml_cuda_create_cuda_device(
     enter!(error, [], create(device), at_level(cuda_device(ordinal as usize)?, feature_level)?)
 }
 
-/// Creates a device for the first GPU, or, on a machine without NVIDIA's driver, for the CPU. A driver that fails, or that
-/// reports no GPU, is an error.
+/// Creates a device for the first GPU, or, on a machine without NVIDIA's driver, for the CPU. A driver that fails, or
+/// that reports no GPU, is an error.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_create_cuda_or_cpu_device(
     feature_level: DML_CUDA_FEATURE_LEVEL,

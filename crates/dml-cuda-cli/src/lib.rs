@@ -177,8 +177,8 @@ fn choose_device(adapter: &Option<String>) -> Result<Device, String> {
     device.with_environment().map_err(|error| error.to_string())
 }
 
-/// The GPU of a command that times kernels. No advice of an error leads to the CPU. Without a GPU, the error of the first
-/// one says why.
+/// The GPU of a command that times kernels. No advice of an error leads to the CPU. Without a GPU, the error of the
+/// first one says why.
 fn choose_gpu(adapter: &Option<String>) -> Result<Device, String> {
     let device = choose_device(&adapter.clone().or(Some("0".to_owned())))
         .map_err(|error| error.replace(", or use the CPU device", "").replace(", or cpu", ""))?;

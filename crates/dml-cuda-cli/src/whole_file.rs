@@ -1,5 +1,5 @@
-//! Writes files completely or not at all, even if writing fails or a signal ends the process. What nothing can be renamed
-//! to, such as a mount point or a pipe, is written in place.
+//! Writes files completely or not at all, even if writing fails or a signal ends the process. What nothing can be
+//! renamed to, such as a mount point or a pipe, is written in place.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -110,7 +110,8 @@ pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path
     replace(&target, replaced, bytes).map_err(in_words)
 }
 
-/// Saves a result that cannot be under its name: next to it, or in the temporary folder. The end of the error says where.
+/// Saves a result that cannot be under its name: next to it, or in the temporary folder. The end of the error says
+/// where.
 pub fn save_elsewhere(path: &Path, bytes: &[u8]) -> String {
     let name = format!("-{}", path.file_name().unwrap_or_default().to_string_lossy());
     let beside = (!is_stream(path)).then(|| folder(path).to_owned());

@@ -19,6 +19,27 @@ impl Device {
         let queue = self.context.as_ref().map(cuda::Stream::new).transpose()?;
         Ok(Stream { device: self.clone(), queue })
     }
+
+    /// Makes the work that is queued on a stream from now on wait for what another stream has so far, such as that of a
+    /// library that made an array. Does not wait itself, and does nothing on the CPU. While the stream is being captured
+    /// into a CUDA graph, it waits only for a stream that is, too: a replay reads its memory later.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::Cuda`]: the driver failed.
+    ///
+    /// # Safety
+    ///
+    /// Both are live streams of this GPU and of its primary context, or 0, 1 or 2.
+    #[allow(unsafe_code)]
+    pub unsafe fn wait_for_raw_stream(&self, stream: RawStream, awaited: RawStream) -> Result<(), DeviceError> {
+        if let Some(context) = &self.context {
+            // SAFETY: the promise above. The handles are not used after this call.
+            let [stream, awaited] = unsafe { [stream, awaited].map(|raw| cuda::StreamHandle::borrow(raw)) };
+            cuda::Event::order(context, stream, awaited)?;
+        }
+        Ok(())
+    }
 }
 
 impl Stream {

@@ -483,6 +483,14 @@ DML_CUDA_STATUS dml_cuda_reverse_arrays(const DML_CUDA_DEVICE *device,
                                         void *stream,
                                         DML_CUDA_ERROR **error);
 
+/* Makes the work that is queued on a stream from now on wait for what another stream of the device has so far, such as
+   the one that `__cuda_array_interface__` names. Does not wait itself, and does nothing on the CPU device. While the
+   stream is being captured into a CUDA graph, it waits only for a stream that is, too: a replay reads its memory later. */
+DML_CUDA_STATUS dml_cuda_wait_for_stream(const DML_CUDA_DEVICE *device,
+                                         void *stream,
+                                         void *awaited,
+                                         DML_CUDA_ERROR **error);
+
 /* Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes
    start + i·delta. `data_type` is a type that DirectML fills, or FLOAT64 for a packed array. The elements and the
    scalars have that type. As with `dml_cuda_compile_reversal`, a repeated call uses a cache. Destroy the result with

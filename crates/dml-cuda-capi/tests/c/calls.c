@@ -290,6 +290,7 @@ static void arrays_at_once(void) {
     CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
     CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, -1, NULL, &error) == 0 && error == NULL);
     CHECK(memcmp(bytes + 9, "\3\2\1\4\5\6\7\10", 8) == 0 && bytes[0] == 9 && bytes[17] == 0);
+    CHECK(dml_cuda_wait_for_stream(device, NULL, NULL, &error) == 0 && error == NULL);
     CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 2, NULL, &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_words(error, &names, &words) == 0);
     CHECK(strcmp(words, "dim is 2, must be from -2 to 1, of an x of 2 dimensions") == 0);

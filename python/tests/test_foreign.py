@@ -2,9 +2,11 @@
 
 import importlib.util
 import unittest
+from unittest import mock
 
 import numpy as np
-from dml_cuda import fill_value_sequence, reverse_subsequences
+from dml_cuda import _arrays, _library, fill_value_sequence, reverse_subsequences
+from programs import run_python
 
 from test_numpy import check_errors, model
 
@@ -84,6 +86,75 @@ class Dlpack(unittest.TestCase):
         back = np.zeros(8, np.int32)[::-1]
         with self.assertRaisesRegex(ValueError, "stride 0 of x is -4 bytes, must be at least 0"):
             reverse_subsequences(Exported(back), 1, 0, out=np.zeros(8, np.int32))
+
+
+class OnGpu(Exported):
+    """An array that says that it is on a GPU, and keeps the stream that it is told."""
+
+    def __dlpack__(self, **keywords):
+        self.told = keywords.pop("stream", None)
+        return super().__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+class Streams(unittest.TestCase):
+    """What is asked of other libraries' arrays. `test_torch_gpu.py` has their streams."""
+
+    def test_an_exporter_is_told_the_stream(self):
+        for versioned in (True, False):
+            for stream, told in ((0, 1), (1, 1), (2, 2), (1 << 40, 1 << 40)):
+                x = OnGpu(np.zeros(4), versioned)
+                _arrays.view(x, "x", stream)
+                self.assertEqual(x.told, told)
+            x, out = OnGpu(np.arange(4.0), versioned), OnGpu(np.zeros(4), versioned)
+            reverse_subsequences(x, 3, 0, out=out)
+            self.assertEqual((x.told, out.told, out.array.tolist()), (1, 1, [2, 1, 0, 3]))
+
+    def test_our_stream_waits_for_those_of_the_interfaces(self):
+        def array(**stream):
+            interface = {"shape": (1,), "typestr": "<i4", "data": (64, False), "version": 3, **stream}
+            return type("Array", (), {"__cuda_array_interface__": interface})()
+
+        def called(call):
+            with mock.patch.multiple(_library, check=mock.DEFAULT, device=lambda ordinal: f"GPU {ordinal}") as patched:
+                call()
+            wait, of_call = _library.library.dml_cuda_wait_for_stream, [call.args for call in patched["check"].call_args_list]
+            self.assertTrue(of_call[-1][0] is not wait and all(args[:2] == (wait, "GPU 0") for args in of_call[:-1]))
+            return sorted(args[2:] for args in of_call[:-1])
+
+        arrays = array(stream=7), array(stream=1), array(stream=None)
+        for stream, (x, lengths, out), waits in [(0, arrays, [7]), (9, arrays, [1, 7]), (7, arrays, [1]), (0, arrays[1:] + arrays[:1], [7]),
+                (2, (array(),) * 3, []), (1, (arrays[1],) * 3, [])]:
+            found = called(lambda: reverse_subsequences(x, lengths, 0, out=out, stream=stream))
+            self.assertEqual(found, [(stream, awaited) for awaited in waits])
+        self.assertEqual(called(lambda: fill_value_sequence(1, 0, 1, "i4", out=arrays[0])), [(0, 7)])
+        for error, stream in ((ValueError, 0), (ValueError, -1), (TypeError, "7"), (TypeError, True)):
+            with self.assertRaisesRegex(error, r"x.__cuda_array_interface__\['stream'\] is .*, must be"):
+                reverse_subsequences(array(stream=stream), 1, 0)
+
+    def test_an_interface_without_a_stream_gives_way_to_dlpack(self):
+        class Old(OnGpu):
+            __cuda_array_interface__ = {"shape": (4,), "typestr": "<f8", "data": (64, False), "version": 2}
+
+        x = Old(np.arange(4.0))
+        self.assertEqual((_arrays.view(x, "x").address, x.told), (x.array.ctypes.data, 1))
+
+    def test_the_functions_of_pythonapi_stay_as_they_are(self):
+        program = """
+import ctypes
+functions = [getattr(ctypes.pythonapi, name) for name in ("PyCapsule_GetPointer", "PyCapsule_IsValid")]
+before = [(of.restype, of.argtypes) for of in functions]
+import dml_cuda, numpy
+print([(of.restype, of.argtypes) for of in functions] == before)
+for of in functions:
+    of.restype, of.argtypes = None, [ctypes.c_int]
+Exported = type("Exported", (), {"__dlpack__": lambda self, **keywords: numpy.arange(3).__dlpack__(**keywords)})
+print(dml_cuda.reverse_subsequences(Exported(), 2, 0, out=numpy.zeros(3, int)).tolist())
+"""
+        done = run_python("-c", program)
+        self.assertEqual(done.stdout, "True\n[1, 0, 2]\n", done.stderr)
 
 
 @unittest.skipIf(jax is None, "no JAX")

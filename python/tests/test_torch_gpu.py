@@ -1,6 +1,7 @@
 """dml_cuda.torch on a GPU: streams, the allocator, CUDA graphs, several GPUs, and CuPy's arrays. Skipped, and counted,
 without PyTorch or without a GPU."""
 
+import itertools
 import unittest
 
 from with_torch import CUDA, dt, model, same, torch  # first: without PyTorch it skips this module
@@ -120,6 +121,55 @@ class Gpu(unittest.TestCase):
                 self.assertEqual(torch.cuda.current_device(), current)
                 same(found, model(x, lengths, 1))
         torch.cuda.set_device(0)
+
+    def test_our_stream_waits_for_the_one_that_an_array_names(self):
+        """A slow kernel, on a stream that does not synchronize with ours, still writes x, lengths or out."""
+        try:
+            import cupy
+        except ImportError:
+            self.skipTest("no CuPy")
+        source = """extern "C" __global__ void slow(int* to, int n, int from) {
+            for (long long begin = clock64(); clock64() - begin < 100000000; );
+            for (int i = threadIdx.x; i < n; i += blockDim.x) to[i] = from + i;
+        }"""
+        slow, n = cupy.RawKernel(source, "slow"), 4096
+        theirs, ours = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
+
+        class Interface:
+            def __init__(self, array):
+                self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "stream": theirs.ptr}
+
+        class Dlpack:
+            def __init__(self, array):
+                self.array, self.__dlpack_device__ = array, array.__dlpack_device__
+
+            def __dlpack__(self, **keywords):
+                with theirs:
+                    return self.array.__dlpack__(**keywords)
+
+        of_torch = torch.from_dlpack  # its interface names no stream
+        dml_cuda.reverse_subsequences(cupy.arange(n, dtype="int32"), cupy.full(1, n, "int32"), 0)  # loads the kernels
+        for kind, stream, late in itertools.product((Interface, Dlpack, of_torch), (None, ours), ("x", "lengths", "out")):
+            if (kind, late) == (of_torch, "x"):
+                continue  # dml_cuda.torch
+            arrays = {"x": cupy.arange(n, dtype="int32"), "lengths": cupy.full(1, n, "int32"), "out": cupy.zeros(n, "int32")}
+            array, start, count = arrays[late], {"x": 1, "lengths": 7, "out": 9}[late], 7 if late == "lengths" else n
+            given = {**arrays, late: kind(array)}
+            cupy.cuda.Device().synchronize()
+            slow((1,), (256,), (array, np.int32(array.size), np.int32(start)), stream=theirs)
+            with torch.cuda.stream(torch.cuda.ExternalStream(theirs.ptr)):
+                dml_cuda.reverse_subsequences(given["x"], given["lengths"], 0, out=given["out"], stream=stream)
+            cupy.cuda.Device().synchronize()
+            required = np.r_[count - 1 : -1 : -1, count:n] + (late == "x")
+            self.assertEqual(arrays["out"].get().tolist(), required.tolist(), (kind, stream, late))
+        # A captured call waits for no stream that is not captured.
+        with ours:
+            ours.begin_capture()
+            dml_cuda.reverse_subsequences(Interface(arrays["x"]), arrays["lengths"], 0, out=arrays["out"], stream=ours)
+            graph = ours.end_capture()
+            arrays["x"] += 5
+            graph.launch(ours)
+            self.assertEqual(arrays["out"].get().tolist(), list(range(n + 4, 4, -1)))
 
     def test_cupy_arrays(self):
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arguments import integers, refuse_mask, shown
+from ._arguments import integer, integers, refuse_mask, shown
 from ._library import Array
 
 
@@ -20,8 +20,9 @@ def library_of(x: Any) -> str:
     return "jax" if name == "jaxlib" else name
 
 
-def view(x: Any, name: str) -> Array:
-    """Reads an array's layout: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``."""
+def view(x: Any, name: str, stream: int = 0) -> Array:
+    """Reads an array's layout: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``. stream: the one that
+    uses it."""
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray:
             refuse_mask(x, name)
@@ -31,8 +32,9 @@ def view(x: Any, name: str) -> Array:
         return Array(x.ctypes.data, x.shape, strides, x.dtype, None, not x.flags.writeable, x)
     if library_of(x) == "jax":
         raise TypeError(f"{name} must not be an array of JAX unless x is one: they never change, and XLA has its own streams")
-    interface = getattr(x, "__cuda_array_interface__", None)
-    if interface is not None:
+    interface, is_exporter = getattr(x, "__cuda_array_interface__", None), hasattr(x, "__dlpack__")
+    # An interface of before version 3 has no stream to wait for.
+    if interface is not None and not (is_exporter and isinstance(interface, Mapping) and "stream" not in interface):
         if not isinstance(interface, Mapping):
             raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, must be a mapping")
         if interface.get("mask") is not None:
@@ -47,9 +49,12 @@ def view(x: Any, name: str) -> Array:
             address = operator.index(address)
         except (TypeError, ValueError) as error:
             raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, must have data and typestr: {error}") from None
-        return Array(address, shape, strides or None, dtype, _ordinal(x), read_only, x)
-    if hasattr(x, "__dlpack__"):
-        return _from_dlpack(x, name)
+        awaited = interface.get("stream")
+        if awaited is not None and not 0 < integer(awaited, f"{place}['stream']") < 1 << 64:
+            raise ValueError(f"{place}['stream'] is {shown(awaited)}, must be None, or from 1 to 2**64 - 1")
+        return Array(address, shape, strides or None, dtype, _ordinal(x), read_only, x, awaited)
+    if is_exporter:
+        return _from_dlpack(x, name, stream)
     kind = f"{type(x).__module__}.{type(x).__qualname__}"
     raise TypeError(f"{name} is a {kind}, must be a NumPy array, or one with __cuda_array_interface__ or __dlpack__")
 
@@ -78,10 +83,10 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
-_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-_has_name = ctypes.pythonapi.PyCapsule_IsValid
-_has_name.restype, _has_name.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+# Function objects of our own: those of `ctypes.pythonapi` have one prototype for all libraries of the process.
+_of_capsule = ctypes.py_object, ctypes.c_char_p
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, *_of_capsule)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_has_name = ctypes.PYFUNCTYPE(ctypes.c_int, *_of_capsule)(("PyCapsule_IsValid", ctypes.pythonapi))
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _NAMES = {
     4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
@@ -109,13 +114,16 @@ def _dtype_of(tensor: _DLTensor, name: str) -> np.dtype:
     )
 
 
-def _from_dlpack(x: Any, name: str) -> Array:
-    # Nothing consumes the capsule, so it releases its reference to the memory when it is destroyed.
+def _from_dlpack(x: Any, name: str, stream: int) -> Array:
+    # An exporter on a GPU makes our stream wait for its own. Nothing consumes the capsule, so it releases its reference to
+    # the memory when it is destroyed.
     try:
+        is_on_gpu = hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] in (2, 13)
+        of_stream = {"stream": stream or 1} if is_on_gpu else {}
         try:
-            capsule = x.__dlpack__(max_version=(1, 0))
+            capsule = x.__dlpack__(max_version=(1, 0), **of_stream)
         except TypeError:  # older than DLPack 1.0
-            capsule = x.__dlpack__()
+            capsule = x.__dlpack__(**of_stream)
     except Exception as error:
         raise ValueError(f"{name} must give its memory to DLPack: {type(error).__name__}: {error}") from error
     flags, is_versioned = 0, _has_name(capsule, b"dltensor_versioned")
@@ -137,15 +145,12 @@ def _from_dlpack(x: Any, name: str) -> Array:
     return Array((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, ordinal, read_only, capsule)
 
 
-def stream_of(x: Any, on_host: bool, stream: Any, name: str) -> int:
+def stream_of(x: Any, stream: Any) -> int:
     """The handle of the given stream. For None CuPy's current stream for CuPy arrays, else the legacy default
     stream."""
     if stream is not None:
-        handle = _handle(stream)
-        if on_host and handle:
-            raise ValueError(f"stream is {shown(stream)}, must be None or 0, as {name} is on the host")
-        return handle
-    if not on_host and library_of(x) == "cupy":
+        return _handle(stream)
+    if library_of(x) == "cupy":
         import cupy
 
         return int(cupy.cuda.get_current_stream().ptr)

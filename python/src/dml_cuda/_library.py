@@ -90,6 +90,7 @@ def _load() -> ctypes.CDLL:
         ("compile_reversal", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, handle, error]),
         ("destroy_compiled_operator", None, [pointer]),
         ("reverse_arrays", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, pointer, error]),
+        ("wait_for_stream", status, [pointer, pointer, pointer, error]),
         ("fill_array", status, [pointer, pointer, u32, pointer, pointer, pointer, error]),
         ("onnxruntime_counters", status, [pointer, error]),
         ("register_torch", status, [error]),
@@ -167,6 +168,8 @@ class Array(NamedTuple):
     read_only: bool = False
     keeps: Any = None
     """The owner of the memory."""
+    stream: int | None = None
+    """The stream of the owner, for whose work ours has to wait."""
 
 
 def _pointer(of: Array) -> Any:
@@ -188,7 +191,14 @@ def _numbers(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[A
 _scalar = functools.lru_cache(maxsize=1024)(lambda bits: ctypes.byref(ctypes.c_uint64(bits)))
 
 
+def _wait(stream: int, *arrays: Array) -> None:
+    """Makes a stream wait for the streams of the arrays' owners. 0 and 1 are both the legacy default stream."""
+    for awaited in {array.stream for array in arrays} - {None, stream or 1}:
+        check(library.dml_cuda_wait_for_stream, device(arrays[0].ordinal), stream, awaited)
+
+
 def reverse(x: Array, lengths: Array, output: Array, axis: int, stream: int) -> None:
+    _wait(stream, x, lengths, output)
     arrays = map(_pointer, (x, lengths, output))
     check(library.dml_cuda_reverse_arrays, device(x.ordinal), *arrays, axis, stream, names=OUT)
 
@@ -203,6 +213,7 @@ def validate_reversal(x: Array, lengths: Array, axis: int) -> None:
 
 def fill(output: Array, data_type: str, scalars: Sequence[int], names: Names, stream: int) -> None:
     """Fills an array. The scalars are the bits of start and delta."""
+    _wait(stream, output)
     start, delta = map(_scalar, scalars)
     arguments = device(output.ordinal), _pointer(output), FILL_TYPES[data_type], start, delta, stream
     check(library.dml_cuda_fill_array, *arguments, names=names)

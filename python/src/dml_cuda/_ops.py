@@ -90,7 +90,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     out: the array to write to, like x, with strides of at least 0: never ``x[::-1]``. Pass x to reverse in place. Other
     arrays share no element with x or the lengths. None allocates a new array of x's kind.
     stream: a GPU stream: an integer, or a stream of CuPy or PyTorch. None is CuPy's current stream for CuPy arrays, and
-    the legacy default stream for others. Must be None or 0 if x is on the host.
+    the legacy default stream for others. Must be None or 0 if x is on the host. It waits for the streams that the arrays
+    name in ``__cuda_array_interface__`` or wait for in ``__dlpack__``.
 
     Raises TypeError or ValueError. The message names the argument, its value, and what is required.
 
@@ -113,21 +114,22 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
         from . import jax
 
         return jax.reverse_subsequences(x, lengths, axis)
-    given = view(x, "x")
+    handle = stream_of(x, stream)
+    given = view(x, "x", handle)
+    _check_stream(handle, given, "x")
     if isinstance(x, np.ndarray) and any(stride < 0 for stride in given.strides or ()):
         x = np.array(x, order="C", subok=True)  # if x is out, too, out has the negative strides
         given = view(x, "x")
     if out is None:
         out = empty_like(x, "x")
-        output = view(out, "out")
+        output = view(out, "out", handle)
     else:
-        output = given if out is x else view(out, "out")
+        output = given if out is x else view(out, "out", handle)
         _check_out(output, given.shape, given.dtype, "x's, ")
         if output.ordinal != given.ordinal:
             raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
-    of_lanes = _lengths(lengths, given.ordinal)
+    of_lanes = _lengths(lengths, given.ordinal, handle)
     axis = axis_of_lanes(axis, given.shape, of_lanes.shape)
-    handle = stream_of(x, given.ordinal is None, stream, "x")
     if 0 in given.shape or given.dtype.itemsize == 0:
         return out
     lib.reverse(given, of_lanes, output, axis, handle)
@@ -147,11 +149,16 @@ def _device_name(ordinal: int | None) -> str:
     return "the host" if ordinal is None else f"GPU {ordinal}"
 
 
-def _lengths(lengths: Any, ordinal: int | None) -> lib.Array:
+def _check_stream(stream: int, used_by: lib.Array, name: str) -> None:
+    if stream and used_by.ordinal is None:
+        raise ValueError(f"stream is {stream}, must be None or 0, as {name} is on the host")
+
+
+def _lengths(lengths: Any, ordinal: int | None, stream: int) -> lib.Array:
     """The lengths as unsigned integers of 4 or 8 bytes, in the memory that x is in."""
     if ordinal is None:
         return view(host_lengths(lengths), "lengths")
-    found = view(lengths, "lengths")
+    found = view(lengths, "lengths", stream)
     if found.ordinal != ordinal:
         raise ValueError(f"lengths is on {_device_name(found.ordinal)}, must be on {_device_name(ordinal)}, as x is")
     if found.dtype.kind not in "iu":
@@ -160,7 +167,7 @@ def _lengths(lengths: Any, ordinal: int | None) -> lib.Array:
         return found
     if not hasattr(lengths, "astype"):
         raise TypeError(f"lengths has dtype {found.dtype}, must have an integer dtype of 32 or 64 bits")
-    return view(lengths.astype("uint32"), "lengths")
+    return view(lengths.astype("uint32"), "lengths", stream)
 
 
 @overload
@@ -221,9 +228,10 @@ def fill_value_sequence(
         out = _allocate(sizes, kind, device)
     elif device is not None:
         raise TypeError("out is given with device, must be given alone: it has one")
-    output = view(out, "out")
+    handle = stream_of(out, stream)
+    output = view(out, "out", handle)
     _check_out(output, sizes, kind, "")
-    handle = stream_of(out, output.ordinal is None, stream, names.Output.decode())
+    _check_stream(handle, output, names.Output.decode())
     if 0 in sizes:
         return out
     lib.fill(output, data_type, bits, names, handle)

@@ -355,6 +355,31 @@ class Torch(unittest.TestCase):
         done = run_python("-c", program)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_an_import_and_first_calls_need_no_home_and_change_nothing(self):
+        program = """if True:
+            import logging, os, pwd, signal, sys, tempfile, warnings
+
+            def missing(*_):
+                raise KeyError("getpwuid(): uid not found: 12345")
+
+            pwd.getpwuid = tempfile.gettempdir = tempfile._get_default_tempdir = missing
+            import torch
+            state = lambda: (
+                dict(os.environ), list(warnings.filters), [signal.getsignal(number) for number in range(1, 32)],
+                logging.root.level, list(logging.root.handlers), torch.get_default_dtype(), torch.get_num_threads(),
+                torch.are_deterministic_algorithms_enabled(), torch.is_grad_enabled(), torch.backends.mkldnn.enabled,
+            )
+            before = state()
+            import dml_cuda.torch as dt
+            x = torch.randn(4, 2, 3, requires_grad=True)
+            dt.reverse_padded_sequence(x, torch.tensor([3, 4])).sum().backward()
+            output, states = dt.BidirectionalRNN(torch.nn.LSTM(3, 5, bidirectional=True))(x, torch.tensor([3, 4]))
+            output.sum().backward()
+            print(state() == before, [name for name in ("torch._dynamo", "torch._inductor", "dml_cuda._inductor") if name in sys.modules])
+        """
+        done = run_python("-c", program)
+        self.assertEqual(done.stdout, "True []\n", done.stderr)
+
     def test_docstrings_run(self):
         for module, examples in ((dt, 9), (_rnn, 4)):
             result = doctest.testmod(module)

@@ -1,6 +1,7 @@
 """A bidirectional RNN over padded batches, whose lengths stay on the GPU."""
 
 import dataclasses
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,6 +13,10 @@ from ._torch_operators import as_lengths, check_tensor, reverse_batch
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
 _LENGTHS = (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64)
+
+_UNCOMPILED = (
+    "Compiled, a BidirectionalRNN would be a loop over all steps: leave fullgraph=True out, and export with strict=False"
+)
 
 
 def _check_kind(rnn: Any) -> None:
@@ -114,9 +119,16 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         super().__setstate__(state)
         self.flatten_parameters()
 
-    @torch.compiler.disable  # type: ignore[misc, untyped-decorator]
     def forward(self, x: torch.Tensor, lengths: Any, hx: Any = None) -> tuple[torch.Tensor, Any]:
-        # Compiled, a pass would become a loop over all steps. PyTorch excludes its own RNNs for this reason.
+        # torch.compiler.disable itself loads the compiler, which takes seconds, and needs a user's name and a folder.
+        is_loaded = "torch._dynamo" in sys.modules
+        return (self._run_uncompiled if is_loaded else self._run)(x, lengths, hx)  # type: ignore[no-any-return]
+
+    # Compiled, a pass would become a loop over all steps. PyTorch excludes its own RNNs for this reason.
+    forward._torchdynamo_disable = True  # type: ignore[attr-defined]
+    forward._torchdynamo_disable_msg = _UNCOMPILED  # type: ignore[attr-defined]
+
+    def _run(self, x: torch.Tensor, lengths: Any, hx: Any) -> tuple[torch.Tensor, Any]:
         if isinstance(x, torch.fx.Proxy):  # one node in a graph, as PyTorch's own RNNs
             path = x.tracer.path_of_module(self)
             return x.tracer.create_proxy("call_module", path, (x, lengths, hx), {})  # type: ignore[return-value]
@@ -164,6 +176,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         if hx is not None:
             h_n = torch.where(of_lanes < 1, states[0].to(h_n.dtype), h_n)
         return (x.transpose(0, 1) if rnn.batch_first else x), LSTMStates(h_n) if rnn.mode == "LSTM" else h_n
+
+    _run_uncompiled = torch._compile._disable_dynamo(_run)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         for name in list(state_dict):  # of a checkpoint from before rnn was wrapped

@@ -201,6 +201,19 @@ class BidirectionalRNN(unittest.TestCase):
             with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "disable"):  # docs/pytorch.md says so
                 torch.compile(wrapped, backend="aot_eager", fullgraph=True)(x, lengths)
 
+    def test_tensors_of_inference_mode_train_as_with_packing(self):
+        with torch.inference_mode():
+            inferred = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS)
+        for (_, kind, options), which in itertools.product(kinds(), ((0,), (1,), (0, 1))):
+            module = Plain(kind(FEATURES, HIDDEN, 2, bidirectional=True, **options))
+            given = [value if n in which else value.clone() for n, value in enumerate(inferred)]
+            found, required = module(*given), packed(module.rnn, *given)
+            weights, parameters = [torch.randn_like(value) for value in found], list(module.parameters())
+            self.close(gradients(found, parameters, weights), gradients(required, parameters, weights), 1e-5)
+        x = torch.randn(STEPS, BATCH, FEATURES, requires_grad=True)
+        (dt.reverse_padded_sequence(x, inferred[1]) * inferred[0].clone()).sum().backward()
+        self.close(x.grad, dt.reverse_padded_sequence(inferred[0].clone(), inferred[1]), 0)
+
     def test_checkpoints_of_the_wrapped_module_load(self):
         x, lengths, nn = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.nn
         for change in (lambda rnn: rnn, lambda rnn: nn.utils.parametrizations.weight_norm(rnn, "weight_hh_l0")):

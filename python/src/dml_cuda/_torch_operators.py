@@ -54,6 +54,7 @@ class _Reversal(torch.autograd.function._SingleLevelFunction):  # type: ignore[m
         ctx: Any, keyset: Any, with_gradient: bool, x: torch.Tensor, lengths: torch.Tensor, dim: int
     ) -> torch.Tensor:
         ctx.dim = dim
+        lengths = lengths.clone() if lengths.is_inference() else lengths  # PyTorch does not save those
         ctx.save_for_backward(lengths)
         if keyset is None:
             return _unwatched(x, lengths, dim)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ import pickle
 import tempfile
 import unittest
 import warnings
+from unittest import mock
 
 from with_torch import DEVICES, Module, Seen, dt, torch  # first: without PyTorch it skips this module
 
@@ -200,6 +201,18 @@ class BidirectionalRNN(unittest.TestCase):
             torch._dynamo.reset()
             with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "disable"):  # docs/pytorch.md says so
                 torch.compile(wrapped, backend="aot_eager", fullgraph=True)(x, lengths)
+
+    def test_data_parallel_gathers_the_states_of_an_lstm(self):
+        x, lengths = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS)
+        lstm = dt.BidirectionalRNN(torch.nn.LSTM(FEATURES, HIDDEN, bidirectional=True))
+        of_gpus = [lstm(x[:, part], lengths[part]) for part in (slice(2), slice(2, BATCH))]
+        gathering = torch.nn.parallel.scatter_gather
+        with mock.patch.object(gathering.Gather, "apply", lambda device, dim, *tensors: torch.cat(tensors, dim)):
+            output, states = gathering.gather(of_gpus, "cpu", 1)
+        required = lstm(x, lengths)
+        self.close((output, states.h_n), (required[0], required[1].h_n), 1e-6)
+        with self.assertRaisesRegex(TypeError, "by name: states.h_n"):
+            h_n, c_n = states
 
     def test_tensors_of_inference_mode_train_as_with_packing(self):
         with torch.inference_mode():

@@ -34,7 +34,13 @@ class LSTMStates:
 
     h_n: torch.Tensor
 
+    def __post_init__(self) -> None:
+        if isinstance(self.h_n, map):  # the gather of nn.DataParallel, which takes the states of its GPUs apart
+            object.__setattr__(self, "h_n", next(self.h_n))
+
     def __iter__(self) -> Iterator[torch.Tensor]:
+        if sys._getframe(1).f_globals.get("__name__") == "torch.nn.parallel.scatter_gather":
+            return iter((self.h_n,))
         raise TypeError(
             "the states of a BidirectionalRNN with an LSTM are an object without c_n, must be used by name: states.h_n. On padded input "
             "nn.LSTM gives the cell states of the last step only. For c_n, as a decoder needs it, use pack_padded_sequence"

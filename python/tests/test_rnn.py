@@ -201,6 +201,10 @@ class BidirectionalRNN(unittest.TestCase):
             torch._dynamo.reset()
             with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "disable"):  # docs/pytorch.md says so
                 torch.compile(wrapped, backend="aot_eager", fullgraph=True)(x, lengths)
+            with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "export with strict=False"):
+                torch.export.export(wrapped, (x, lengths), strict=True)
+            with self.assertRaisesRegex(TypeError, "cannot compile a BidirectionalRNN: use torch.jit.trace, or torch.export"):
+                torch.jit.script(wrapped)
 
     def test_data_parallel_gathers_the_states_of_an_lstm(self):
         x, lengths = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS)
@@ -226,6 +230,26 @@ class BidirectionalRNN(unittest.TestCase):
         x = torch.randn(STEPS, BATCH, FEATURES, requires_grad=True)
         (dt.reverse_padded_sequence(x, inferred[1]) * inferred[0].clone()).sum().backward()
         self.close(x.grad, dt.reverse_padded_sequence(inferred[0].clone(), inferred[1]), 0)
+
+    def test_autocast_on_the_cpu_gives_the_dtypes_of_packing(self):
+        lengths = torch.tensor(LENGTHS)
+        for (_, kind, options), dtype, training in itertools.product(kinds(), (torch.float32, torch.bfloat16), (False, True)):
+            module = Plain(kind(FEATURES, HIDDEN, 2, bidirectional=True, **options)).train(training)
+            x = torch.randn(STEPS, BATCH, FEATURES, dtype=dtype)
+            with torch.autocast("cpu", torch.bfloat16), torch.set_grad_enabled(training):
+                found, required = module(x, lengths), packed(module.rnn, x, lengths)
+            self.assertEqual(*([value.dtype for value in values] for values in (found, required)))
+            self.close([value.float() for value in found], [value.float() for value in required], 0.05)
+
+    def test_attributes_of_the_wrapped_module_are_read(self):
+        rnn = torch.nn.GRU(FEATURES, HIDDEN, 2, bidirectional=True, batch_first=True)
+        module = pickle.loads(pickle.dumps(copy.deepcopy(dt.BidirectionalRNN(rnn))))
+        for name in ("input_size", "hidden_size", "num_layers", "batch_first", "bidirectional", "dropout", "mode", "bias"):
+            self.assertEqual(getattr(module, name), getattr(rnn, name))
+        self.assertIs(module.weight_hh_l0, module.rnn.weight_hh_l0)
+        self.assertEqual([name for name, _ in module.named_parameters()], [f"rnn.{name}" for name, _ in rnn.named_parameters()])
+        with self.assertRaisesRegex(AttributeError, "'GRU' object has no attribute 'other'"):
+            module.other
 
     def test_checkpoints_of_the_wrapped_module_load(self):
         x, lengths, nn = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.nn
@@ -385,12 +409,15 @@ class BidirectionalRNN(unittest.TestCase):
         version = tuple(map(int, torch.__version__.split(".")[:2]))
         # PyTorch 2.8's exporter writes a GRU for one batch size, and fails for an LSTM.
         for module, operator in modules if version > (2, 8) else modules[:2]:
-            with self.subTest(operator), tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            # Before 2.15 PyTorch's exporter writes out the loop of an RNN, with a fixed number of steps.
+            fixed = isinstance(module, dt.BidirectionalRNN) and version < (2, 15)
+            with self.subTest(operator), tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
                 program = torch.onnx.export(
                     module, (x, lengths), dynamo=True, custom_translation_table=table, verbose=False,
                     dynamic_shapes=({0: dim("T"), 1: dim("B")}, {0: dim("B")}),
                 )  # fmt: skip
+                self.assertEqual(any("program has a fixed T" in str(warning.message) for warning in caught), fixed)
                 self.assertIn(operator, [node.op_type for node in program.model.graph])
                 program.save(f"{folder}/model.onnx")
                 for library in (False, True):
@@ -400,8 +427,6 @@ class BidirectionalRNN(unittest.TestCase):
                         options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())
                     session = onnxruntime.InferenceSession(f"{folder}/model.onnx", options, providers=["CPUExecutionProvider"])
                     names = [given.name for given in session.get_inputs()]
-                    # Before 2.15 PyTorch's exporter writes out the loop of an RNN, with a fixed number of steps.
-                    fixed = isinstance(module, dt.BidirectionalRNN) and version < (2, 15)
                     for steps, batch in ((STEPS, BATCH), (STEPS if fixed else 4, 2)):
                         given = torch.randn(steps, batch, FEATURES), torch.randint(0, steps + 3, (batch,))
                         with torch.no_grad():

@@ -2,6 +2,7 @@
 GPU has."""
 
 import doctest
+import io
 import itertools
 import random
 import unittest
@@ -379,6 +380,25 @@ class Torch(unittest.TestCase):
         """
         done = run_python("-c", program)
         self.assertEqual(done.stdout, "True []\n", done.stderr)
+
+    def test_torchscript(self):
+        class Scripted(torch.nn.Module):
+            def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+                found = [dt.reverse_padded_sequence(x, lengths), dt.reverse_subsequences(x, lengths[:, None], 0),
+                    dt.reverse_padded_sequence(x.transpose(0, 1), lengths, batch_first=True).transpose(0, 1)]
+                dt.reverse_subsequences_(x, lengths[:, None], 0)
+                return found + [x], dt.fill_value_sequence([3], 5, -1, torch.int32, torch.device("cpu"))
+
+        file = io.BytesIO()
+        torch.jit.save(torch.jit.script(Scripted()), file)
+        file.seek(0)
+        scripted, x, lengths = torch.jit.load(file), torch.randn(5, 2, 3), torch.tensor([3, 5])
+        required = dt.reverse_padded_sequence(x, lengths)
+        found, filled = scripted(x.clone(), lengths)
+        self.assertTrue(all(torch.equal(one, required) for one in found))
+        self.assertEqual(filled.tolist(), [5, 4, 3])
+        with self.assertRaisesRegex(torch.jit.Error, "lengths must have one dimension, the batch size"):
+            scripted(x, lengths[:1])
 
     def test_docstrings_run(self):
         for module, examples in ((dt, 9), (_rnn, 4)):

@@ -1,14 +1,16 @@
 """A bidirectional RNN over padded batches, whose lengths stay on the GPU."""
 
+import contextlib
 import dataclasses
 import sys
+import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import torch
 
 from ._arguments import check_batch
-from ._torch_operators import as_lengths, check_tensor, reverse_batch
+from ._torch_operators import VERSION, as_lengths, check_tensor, reverse_batch
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
@@ -64,7 +66,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
     single passes: a direct call of rnn still works, but PyTorch then copies its weights in every call and warns.
 
     Calls are ``module(x, lengths, hx=None)``. They return ``(output, h_n)``, for an LSTM ``(output, states)`` with
-    ``states.h_n``. ``load_state_dict`` takes rnn's names with and without ``rnn.`` before them.
+    ``states.h_n``. ``load_state_dict`` takes rnn's names with and without ``rnn.`` before them. rnn's attributes, such as
+    ``hidden_size``, can be read here.
 
     x: [T, B, F], or [B, T, F] if rnn is ``batch_first``. Padding may have any values, also NaN.
     lengths: [B], integers in any order. Those on the host are copied to x's device in every call. A length above T
@@ -91,6 +94,14 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             raise ValueError("rnn.bidirectional is False, must be True")
         self.rnn = rnn
         self.flatten_parameters()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in self._modules:
+            return super().__getattr__(name)
+        return getattr(self.rnn, name)
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        raise TypeError("torch.jit.script cannot compile a BidirectionalRNN: use torch.jit.trace, or torch.export")
 
     def flatten_parameters(self) -> None:
         """Lays out the weights of each pass as one block, as cuDNN needs them. Does nothing for weights that cuDNN does
@@ -153,6 +164,9 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         of_lanes = lengths[None, :, None]
         x = (x.transpose(0, 1) if rnn.batch_first else x).contiguous()
         steps, batch, _ = x.shape
+        if isinstance(steps, torch.SymInt) and (VERSION < (2, 15) or rnn.mode.startswith("RNN")):
+            words = "the exported program has a fixed T: this PyTorch writes out the loop of the RNN"
+            warnings.warn(f"{words}. PyTorch 2.15 does so for an nn.RNN only", stacklevel=2)
         padding = torch.arange(steps, device=x.device)[:, None, None] >= of_lanes
         if torch.is_grad_enabled() or torch._C._is_tracing():
             # In both directions padding comes last and cannot change an output. But a NaN there would reach the
@@ -167,7 +181,10 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             """Pass k, over one layer in one direction."""
             initial = [state[k : k + 1] for state in states]
             hx = initial if rnn.mode == "LSTM" else initial[0]
-            return _PASSES[rnn.mode](x, hx, weights[k], rnn.bias, 1, 0.0, rnn.training, False, False)[0]
+            # CPU autocast gives a packed LSTM float32, a padded one the lower precision, or an error of the processor.
+            is_exact = rnn.mode == "LSTM" and not rnn.proj_size and x.is_cpu and x.dtype == weights[k][0].dtype == torch.float32
+            with torch.autocast("cpu", enabled=False) if is_exact else contextlib.nullcontext():
+                return _PASSES[rnn.mode](x, hx, weights[k], rnn.bias, 1, 0.0, rnn.training, False, False)[0]
 
         last = (of_lanes.clamp(1, steps) - 1).expand(1, batch, size)
         ends = []
@@ -187,7 +204,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         for name in list(state_dict):  # of a checkpoint from before rnn was wrapped
-            if name.startswith(prefix) and not hasattr(self, name[len(prefix) :].partition(".")[0]):
+            if name.startswith(prefix) and name[len(prefix) :].partition(".")[0] not in {*self._modules, *self._buffers}:
                 state_dict[f"{prefix}rnn.{name[len(prefix) :]}"] = state_dict.pop(name)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 

@@ -19,7 +19,8 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 from . import _library as _lib
 from ._arguments import axis_from_front, axis_of_lanes, check_kind, host_lengths, is_masked, scalar_bits, shown
 
-if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+if VERSION < (2, 8):
     raise ImportError(f"dml_cuda.torch needs PyTorch 2.8 or newer, found {torch.__version__}")
 # libdml_cuda_torch.so may have registered the operators.
 if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):
@@ -394,3 +395,4 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
 
 for _function in (reverse_subsequences, reverse_subsequences_):
     _function.__module__ = "dml_cuda.torch"
+    torch.jit._builtins._register_builtin(_function, f"dml_cuda::{_function.__name__}")  # for torch.jit.script

@@ -33,6 +33,16 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = F
     tensor([[2, 1, 0],
             [5, 4, 3]])
     """
+    if torch.jit.is_scripting():
+        batch = 0 if batch_first else 1
+        assert isinstance(lengths, torch.Tensor), "lengths must be a tensor"
+        assert lengths.shape == x.shape[batch : batch + 1], "lengths must have one dimension, the batch size"
+        return reverse_subsequences(x, lengths.view([-1] + [1] * (x.dim() - 1 - batch)), 1 - batch)
+    else:
+        return _reverse_padded(x, lengths, batch_first)
+
+
+def _reverse_padded(x: torch.Tensor, lengths: Any, batch_first: bool) -> torch.Tensor:
     if has_torch_function_variadic(x, lengths):
         return handle_torch_function(reverse_padded_sequence, (x, lengths), x, lengths, batch_first=batch_first)
     check_tensor(x, "x")
@@ -80,6 +90,9 @@ def fill_value_sequence(
     # PyTorch itself finds the device, also while it compiles.
     place = torch.empty(0, device=device).device
     return fill(sizes, start, delta, dtype, place)
+
+
+torch.jit._builtins._register_builtin(fill_value_sequence, "dml_cuda::fill_value_sequence")
 
 
 def onnx_translation_table() -> dict[Any, Any]:

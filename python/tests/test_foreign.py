@@ -120,13 +120,14 @@ class Streams(unittest.TestCase):
         def called(call):
             with mock.patch.multiple(_library, check=mock.DEFAULT, device=lambda ordinal: f"GPU {ordinal}") as patched:
                 call()
-            wait, of_call = _library.library.dml_cuda_wait_for_stream, [call.args for call in patched["check"].call_args_list]
+            wait = _library.library.dml_cuda_wait_for_stream
+            of_call = [call.args for call in patched["check"].call_args_list]
             self.assertTrue(of_call[-1][0] is not wait and all(args[:2] == (wait, "GPU 0") for args in of_call[:-1]))
             return sorted(args[2:] for args in of_call[:-1])
 
         arrays = array(stream=7), array(stream=1), array(stream=None)
-        for stream, (x, lengths, out), waits in [(0, arrays, [7]), (9, arrays, [1, 7]), (7, arrays, [1]), (0, arrays[1:] + arrays[:1], [7]),
-                (2, (array(),) * 3, []), (1, (arrays[1],) * 3, [])]:
+        for stream, (x, lengths, out), waits in [(0, arrays, [7]), (9, arrays, [1, 7]), (7, arrays, [1]),
+                (0, arrays[1:] + arrays[:1], [7]), (2, (array(),) * 3, []), (1, (arrays[1],) * 3, [])]:
             found = called(lambda: reverse_subsequences(x, lengths, 0, out=out, stream=stream))
             self.assertEqual(found, [(stream, awaited) for awaited in waits])
         self.assertEqual(called(lambda: fill_value_sequence(1, 0, 1, "i4", out=arrays[0])), [(0, 7)])

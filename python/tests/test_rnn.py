@@ -233,7 +233,8 @@ class BidirectionalRNN(unittest.TestCase):
 
     def test_autocast_on_the_cpu_gives_the_dtypes_of_packing(self):
         lengths = torch.tensor(LENGTHS)
-        for (_, kind, options), dtype, training in itertools.product(kinds(), (torch.float32, torch.bfloat16), (False, True)):
+        dtypes = torch.float32, torch.bfloat16
+        for (_, kind, options), dtype, training in itertools.product(kinds(), dtypes, (False, True)):
             module = Plain(kind(FEATURES, HIDDEN, 2, bidirectional=True, **options)).train(training)
             x = torch.randn(STEPS, BATCH, FEATURES, dtype=dtype)
             with torch.autocast("cpu", torch.bfloat16), torch.set_grad_enabled(training):
@@ -411,7 +412,8 @@ class BidirectionalRNN(unittest.TestCase):
         for module, operator in modules if version > (2, 8) else modules[:2]:
             # Before 2.15 PyTorch's exporter writes out the loop of an RNN, with a fixed number of steps.
             fixed = isinstance(module, dt.BidirectionalRNN) and version < (2, 15)
-            with self.subTest(operator), tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+            catch = warnings.catch_warnings(record=True)
+            with self.subTest(operator), tempfile.TemporaryDirectory() as folder, catch as caught:
                 warnings.simplefilter("always")
                 program = torch.onnx.export(
                     module, (x, lengths), dynamo=True, custom_translation_table=table, verbose=False,

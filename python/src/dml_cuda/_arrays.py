@@ -21,8 +21,8 @@ def library_of(x: Any) -> str:
 
 
 def view(x: Any, name: str, stream: int = 0) -> Array:
-    """Reads an array's layout: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``. stream: the one that
-    uses it."""
+    """Reads an array's layout: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``. stream: the one
+    that uses it."""
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray:
             refuse_mask(x, name)
@@ -115,8 +115,8 @@ def _dtype_of(tensor: _DLTensor, name: str) -> np.dtype:
 
 
 def _from_dlpack(x: Any, name: str, stream: int) -> Array:
-    # An exporter on a GPU makes our stream wait for its own. Nothing consumes the capsule, so it releases its reference to
-    # the memory when it is destroyed.
+    # An exporter on a GPU makes our stream wait for its own. Nothing consumes the capsule, so it releases its reference
+    # to the memory when it is destroyed.
     try:
         is_on_gpu = hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] in (2, 13)
         of_stream = {"stream": stream or 1} if is_on_gpu else {}

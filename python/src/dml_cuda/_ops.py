@@ -90,8 +90,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     out: the array to write to, like x, with strides of at least 0: never ``x[::-1]``. Pass x to reverse in place. Other
     arrays share no element with x or the lengths. None allocates a new array of x's kind.
     stream: a GPU stream: an integer, or a stream of CuPy or PyTorch. None is CuPy's current stream for CuPy arrays, and
-    the legacy default stream for others. Must be None or 0 if x is on the host. It waits for the streams that the arrays
-    name in ``__cuda_array_interface__`` or wait for in ``__dlpack__``.
+    the legacy default stream for others. Must be None or 0 if x is on the host. It waits for the streams that the
+    arrays name in ``__cuda_array_interface__`` or know in ``__dlpack__``.
 
     Raises TypeError or ValueError. The message names the argument, its value, and what is required.
 

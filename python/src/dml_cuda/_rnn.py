@@ -66,8 +66,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
     single passes: a direct call of rnn still works, but PyTorch then copies its weights in every call and warns.
 
     Calls are ``module(x, lengths, hx=None)``. They return ``(output, h_n)``, for an LSTM ``(output, states)`` with
-    ``states.h_n``. ``load_state_dict`` takes rnn's names with and without ``rnn.`` before them. rnn's attributes, such as
-    ``hidden_size``, can be read here.
+    ``states.h_n``. ``load_state_dict`` takes rnn's names with and without ``rnn.`` before them. rnn's attributes, such
+    as ``hidden_size``, can be read here.
 
     x: [T, B, F], or [B, T, F] if rnn is ``batch_first``. Padding may have any values, also NaN.
     lengths: [B], integers in any order. Those on the host are copied to x's device in every call. A length above T
@@ -182,7 +182,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             initial = [state[k : k + 1] for state in states]
             hx = initial if rnn.mode == "LSTM" else initial[0]
             # CPU autocast gives a packed LSTM float32, a padded one the lower precision, or an error of the processor.
-            is_exact = rnn.mode == "LSTM" and not rnn.proj_size and x.is_cpu and x.dtype == weights[k][0].dtype == torch.float32
+            is_exact = rnn.mode == "LSTM" and not rnn.proj_size and x.is_cpu
+            is_exact = is_exact and x.dtype == weights[k][0].dtype == torch.float32
             with torch.autocast("cpu", enabled=False) if is_exact else contextlib.nullcontext():
                 return _PASSES[rnn.mode](x, hx, weights[k], rnn.bias, 1, 0.0, rnn.training, False, False)[0]
 

@@ -41,8 +41,8 @@ impl Event {
         Ok(event)
     }
 
-    /// Makes the work that is queued on a stream from now on wait for what another stream has so far. While the stream is
-    /// being captured into a graph, it waits only for a stream that is, too: a replay reads its memory later.
+    /// Makes the work that is queued on a stream from now on wait for what another stream has so far. While the stream
+    /// is being captured into a graph, it waits only for a stream that is, too: a replay reads its memory later.
     pub fn order(context: &Arc<Context>, stream: StreamHandle, awaited: StreamHandle) -> Result<(), CudaError> {
         let _current = context.enter_to_queue()?;
         if stream.is_capturing() && !awaited.is_capturing() {

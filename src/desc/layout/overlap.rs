@@ -12,8 +12,8 @@
 //!    those of the other. The worst legal layouts need about 5 million look-ups.
 //!
 //! Do two tensors share a byte? They do if Σ aᵢ·strideᵢ − Σ bⱼ·strideⱼ is the distance of their first elements. With bⱼ
-//! counted from the end, all terms are positive. `reaches` searches them from the largest on, within what those after it
-//! can reach. Equal strides are one term, so that views of one array need few steps.
+//! counted from the end, all terms are positive. `reaches` searches them from the largest on, within what those after
+//! it can reach. Equal strides are one term, so that views of one array need few steps.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

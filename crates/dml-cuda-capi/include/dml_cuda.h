@@ -306,7 +306,8 @@ typedef struct {
 
 #define DML_CUDA_IN_PLACE_ALWAYS 2
 
-/* The driver compiles kernels for the operator's sizes and strides. They stay loaded. */
+/* The driver compiles kernels for the operator's sizes and strides. They stay loaded. Dispatches that a CUDA graph
+   captures have such kernels without this flag. */
 #define DML_CUDA_SPECIALIZE 1
 
 /* The four kernels of each mode with the least estimates are timed on the GPU, with scratch memory. The fastest stays. */
@@ -408,7 +409,8 @@ DML_CUDA_STATUS dml_cuda_create_operator(const DML_CUDA_DEVICE *device,
 void dml_cuda_destroy_operator(DML_CUDA_OPERATOR *operator_);
 
 /* Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. `options` may be NULL. Destroy
-   the result with `dml_cuda_destroy_compiled_operator`. Do not call this while this thread captures a stream. */
+   the result with `dml_cuda_destroy_compiled_operator`. With a driver older than
+   CUDA 12.3, do not call this while this thread captures a stream. */
 DML_CUDA_STATUS dml_cuda_compile_operator(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_OPERATOR *operator_,
                                           const DML_CUDA_COMPILE_OPTIONS *options,

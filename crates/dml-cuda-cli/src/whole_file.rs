@@ -2,6 +2,7 @@
 //! renamed to, such as a mount point or a pipe, is written in place.
 
 use std::fs::{self, Metadata, OpenOptions};
+use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -211,7 +212,10 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
         return write_in_place(target, bytes);
     }
     let mut file = match begin(folder(target)) {
-        Err(_) if replaced.is_some() => return write_in_place(target, bytes),
+        // A full disk keeps the older bytes.
+        Err(error) if replaced.is_some() && matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+            return write_in_place(target, bytes);
+        }
         begun => begun?,
     };
     // Before the first byte, so that nobody else reads a private file.

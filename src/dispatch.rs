@@ -125,8 +125,8 @@ impl CompiledOperator {
     /// [`DispatchError`], with nothing queued and nothing written:
     /// - the number of inputs is wrong;
     /// - a pointer is null or misaligned;
-    /// - an element of the output overlaps one of the lengths or the input, unless the output is the input with the same
-    ///   strides; elements may lie between each other, as those of two columns do;
+    /// - an element of the output overlaps one of the lengths or the input, unless the output is the input with the
+    ///   same strides; elements may lie between each other, as those of two columns do;
     /// - the operator was not compiled for this dispatch;
     /// - the operator is of the CPU and the stream is not null;
     /// - the driver failed.

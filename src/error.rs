@@ -1,5 +1,6 @@
-//! Errors, with their messages. Each type can arise in one step only: a caller that has passed a step need not match its
-//! errors again. [`Error`] is for the short paths, which take all steps at once. Those of validation are in `validate`.
+//! Errors, with their messages. Each type can arise in one step only: a caller that has passed a step need not match
+//! its errors again. [`Error`] is for the short paths, which take all steps at once. Those of validation are in
+//! `validate`.
 
 mod binding;
 mod device;

@@ -9,8 +9,8 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Specialize {
-    /// Kernels are generic, but for dispatches that are captured into a CUDA graph: these are compiled once and replayed
-    /// for ever. The first one that is captured takes the time to compile, and its kernel stays loaded as for
+    /// Kernels are generic, but for dispatches that are captured into a CUDA graph: these are compiled once and
+    /// replayed for ever. The first one that is captured takes the time to compile, and its kernel stays loaded as for
     /// [`Kept`](Self::Kept). Drivers older than CUDA 12.3 cannot compile during a capture: there, captured dispatches
     /// take kernels that are already loaded.
     #[default]

@@ -167,8 +167,8 @@ impl BindingTable {
         unsafe { dispatch(&self.operator, Tensors::Gpu(addresses, stream), self.in_place) }
     }
 
-    /// Runs a bound operator on the CPU. The binding rules guarantee aligned ranges, and an output that is disjoint from
-    /// the inputs or equal to the first.
+    /// Runs a bound operator on the CPU. The binding rules guarantee aligned ranges, and an output that is disjoint
+    /// from the inputs or equal to the first.
     #[allow(unsafe_code)]
     fn run_on_cpu(&self) -> Result<(), DispatchError> {
         let (output, signature) = (&self.output, self.operator.signature());
@@ -176,8 +176,8 @@ impl BindingTable {
         // The inputs that are separate from the output: in place, all but the first.
         let read: Vec<_> = self.inputs.iter().zip(totals).skip(usize::from(self.in_place)).collect();
 
-        // Locks the buffers in the order of their addresses: otherwise two threads that each hold one buffer and want the
-        // other's would deadlock. A CPU operator binds only CPU buffers (binding.device).
+        // Locks the buffers in the order of their addresses: otherwise two threads that each hold one buffer and want
+        // the other's would deadlock. A CPU operator binds only CPU buffers (binding.device).
         let mut buffers: Vec<&Buffer> =
             read.iter().map(|(binding, _)| &binding.buffer).chain([&output.buffer]).collect();
         buffers.sort_by_key(|buffer| buffer.host().map(std::ptr::from_ref));

@@ -135,6 +135,13 @@ fn of_measured_kernels_the_fastest_is_specialized() {
 }
 
 #[test]
+fn nothing_breaks_a_capture_on_a_gpu() {
+    if dml_cuda_testing::cuda("nothing_breaks_a_capture_on_a_gpu").is_some() {
+        scenarios::everything_in_a_capture().expect("every capture stays valid");
+    }
+}
+
+#[test]
 fn nothing_breaks_a_capture() {
     for version in ["12000", "12030"] {
         let variables = [("FAKE_DRIVER", version), ("FAKE_GPUS", "2")];

@@ -176,7 +176,7 @@ fn use_and_drop_all(device: &Device) -> Done {
     data.write(0, &[1; 64])?;
     data.to_vec::<u8>()?;
     stream.synchronize()?;
-    drop(Device::cuda(1)?);
+    drop(Device::cuda(Device::cuda_count() - 1)?);
     Ok(())
 }
 
@@ -188,6 +188,8 @@ pub fn everything_in_a_capture() -> Done {
     let device = Device::cuda(0)?;
     let is_old = device.cuda_properties().is_some_and(|properties| properties.driver_version < 12_030);
     let filling = fill(&device, CompileOptions::default())?;
+    let memory = device.create_buffer(1 << 10)?;
+    let to = memory.raw().expect("of a GPU");
     use_and_drop_all(&device)?;
     // SAFETY: the double's kernels touch nothing, and the handles are live until they are released.
     unsafe {
@@ -199,10 +201,10 @@ pub fn everything_in_a_capture() -> Done {
             Mode::CU_STREAM_CAPTURE_MODE_RELAXED,
         ] {
             result::stream::begin_capture(outside, mode)?;
-            filling.dispatch_raw(&[], Address(256), RawStream(outside.cast()))?;
+            filling.dispatch_raw(&[], to, RawStream(outside.cast()))?;
             count += 1;
             let first = Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int16, count, 1, 2));
-            match device.run_lowered(&first, &[], Address(256), RawStream(outside.cast())) {
+            match device.run_lowered(&first, &[], Address(to.0 + 512), RawStream(outside.cast())) {
                 Err(error) if is_old => {
                     let words = error.to_string();
                     assert!(words.contains("(CUDA error 900); run the operator once before the capture"), "{words}");
@@ -218,6 +220,11 @@ pub fn everything_in_a_capture() -> Done {
             sys::cuGraphInstantiateWithFlags(&mut executable, captured, 0).result()?;
             result::graph::launch(executable, outside)?;
             result::stream::synchronize(outside)?;
+            let (mut first, mut filled) = ([0i16; 2], [0f64; 2]);
+            memory.read(0, bytemuck::cast_slice_mut(&mut filled))?;
+            memory.read(512, bytemuck::cast_slice_mut(&mut first))?;
+            assert!(device.name() == "Fake GPU" || (first, filled) == ([1, 3], [0.0, 1.0]), "{first:?} {filled:?}");
+            memory.write(0, &[0; 1 << 10])?;
             result::graph::exec_destroy(executable)?;
             result::graph::destroy(captured)?;
         }

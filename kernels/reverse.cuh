@@ -15,12 +15,14 @@
 // The host guarantees (rules by their ids)
 //   - at most 2^32 - 1 elements per tensor (tensor.element_count), and offsets below 2^32 (tensor.total_size.max);
 //   - no two output coordinates share an element (output.overlap);
-//   - input and output either do not overlap or are the same elements (binding.overlap, binding.in_place). Entry points named
-//     *_in_place_* are for the second case, with `in` equal to `out`; the others are for the first;
+//   - no element of the input overlaps one of the output, or they are the same elements (binding.overlap, binding.in_place). Entry
+//     points named *_in_place_* are for the second case, with `in` equal to `out`; the others are for the first. Those of columns,
+//     strips and clusters are for both: before a thread, a thread block or a cluster writes, it has read all of what it writes;
 //   - lengths do not overlap the output (binding.overlap);
 //   - pointers are aligned to the launch's `alignment`.
 // The kernels guarantee
-//   - copying, they write every output element once; in place, those below the lengths at most once; never anything else;
+//   - copying, they write every output element once; kernels named *_in_place_* write those below the lengths at most once; never
+//     anything else;
 //   - they read only inside the input tensor. In place, reads may include bytes that are not below a length: up to 32 bytes
 //     around an element that is, the rest of its row (columns), the rest of its lane or the tensor's first element (small kernels),
 //     or a vector that reaches into the next segment (segments.cuh).

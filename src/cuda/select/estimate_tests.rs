@@ -222,11 +222,12 @@ fn terms_of_recorded_layouts() {
         let columns: Vec<&str> = line.split(',').collect();
         let plan = plan(&columns[1..7]);
         for (mode, name) in Mode::ALL.into_iter().zip(["copying", "in place"]) {
-            for kernel in reverse::estimate(&reverse::layouts(&plan, &target, mode), |_, _| ()) {
+            let layouts = reverse::layouts(&plan, &target, mode);
+            for kernel in reverse::estimate(&layouts, |_, _| ()) {
                 let sketch = &kernel.sketch;
                 let terms = estimate::terms(&sketch.work, sketch.grid, &target).map(|term| format!("{term:.6e}"));
                 let costs = format!("{} {}", sketch.costs.name, sketch.unit);
-                let entry = sketch.family.of_unit(mode, sketch.unit).name;
+                let entry = kernel.entry(&layouts).name;
                 let (variant, alignment) = (kernel.variant(), sketch.alignment);
                 let _ =
                     writeln!(found, "{},{name},{costs},{entry},{variant},{alignment},{}", columns[0], terms.join(" "));

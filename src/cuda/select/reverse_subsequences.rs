@@ -6,6 +6,7 @@ use super::layout::{Layout, Sketch, NOT_DIVIDED, NOT_IN_PLACE, ONLY_IN_PLACE};
 use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
 use super::{down_to, reject_if, Candidate, Considered, RejectReason};
 use crate::cuda::estimate;
+use crate::cuda::kernels::Entry;
 use crate::cuda::launch::Launch;
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::columns::THREADS_OF_COLUMNS;
@@ -62,6 +63,13 @@ const ELEMENT_KERNELS: &[KernelRule] = &[
     KernelRule { name: "reverse_transposed_directly", variant: "{} elements of a row", variants: &ALONG_OUTPUT, sketch: transposed::directly },
 ];
 
+/// Kernels for lanes side by side that copy, also in place: a thread, a thread block or a cluster reads all of what it
+/// writes before it writes, and no other uses what it reads there. They write no sector in part.
+const COPY_IN_PLACE: [&str; 4] = ["reverse_columns", "reverse_thread_columns", "reverse_clusters", "reverse_strips"];
+/// They move everything, whatever the lengths are, and the others move less if lengths are short. So these must be faster
+/// by this factor (TUNING.md: COPYING_IN_PLACE), which is in their estimates.
+const COPYING_IN_PLACE: f64 = 1.1;
+
 /// A kernel that can run the layout, with the number of its variant.
 pub(super) struct Estimated {
     rule: &'static KernelRule,
@@ -73,11 +81,15 @@ pub(super) struct Estimated {
 }
 
 impl Estimated {
+    pub fn entry(&self, layouts: &[Layout<'_>]) -> Entry {
+        self.sketch.family.of_unit(layouts[self.layout].mode, self.sketch.unit)
+    }
+
     fn launch(&self, layouts: &[Layout<'_>]) -> Launch {
         let layout = &layouts[self.layout];
-        let Sketch { family, unit, grid, alignment, access, parameters, .. } = self.sketch;
+        let Sketch { grid, alignment, access, parameters, .. } = self.sketch;
         Launch {
-            entry: family.of_unit(layout.mode, unit),
+            entry: self.entry(layouts),
             blocks: grid.blocks,
             threads: grid.threads,
             shared: grid.shared,
@@ -98,12 +110,17 @@ impl Estimated {
 }
 
 /// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
-/// place there are none for lanes of one element, which do not move.
+/// place there are none for lanes of one element, which do not move, and those of lanes side by side are also copied.
 pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> Vec<Layout<'a>> {
     let blocks = plan.blocks_as_elements.as_deref().filter(|blocks| blocks.width.is_power_of_two());
     let plans = [plan].into_iter().chain(blocks);
     let moves = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
-    plans.filter(|_| moves).map(|plan| Layout::new(plan, mode, target)).collect()
+    let mut layouts: Vec<_> = plans.clone().filter(|_| moves).map(|plan| Layout::new(plan, mode, target)).collect();
+    if let Some(of) = plans.zip(&layouts).find(|(_, of)| of.in_place() && of.side_by_side().is_some()).map(|(of, _)| of)
+    {
+        layouts.push(Layout::new(of, Mode::Copying, target));
+    }
+    layouts
 }
 
 /// The sketch, if its family has a kernel for its unit.
@@ -122,7 +139,9 @@ pub(super) fn estimate(
     let mut found = Vec::with_capacity(32);
     for (n, layout) in layouts.iter().enumerate() {
         let of_blocks = if n == 0 { BLOCK_KERNELS } else { &[] };
+        let copies_in_place = layouts[0].in_place() && !layout.in_place();
         let rules = of_blocks.iter().chain(ELEMENT_KERNELS);
+        let rules = rules.filter(|rule| !copies_in_place || COPY_IN_PLACE.contains(&rule.name));
         for (rule, &variant) in rules.flat_map(|rule| rule.variants.iter().map(move |variant| (rule, variant))) {
             match (rule.sketch)(layout, variant).and_then(|sketch| built(layout, sketch)) {
                 Ok(sketch) => {
@@ -130,6 +149,7 @@ pub(super) fn estimate(
                     let costs = &costs[(sketch.unit.trailing_zeros() as usize).min(costs.len() - 1)];
                     let terms = estimate::terms(&sketch.work, sketch.grid, layout.target);
                     let microseconds = estimate::microseconds(costs, &terms);
+                    let microseconds = microseconds * if copies_in_place { COPYING_IN_PLACE } else { 1.0 };
                     found.push(Estimated { rule, variant, layout: n, sketch, microseconds });
                 }
                 Err(reason) if n == 0 => rejects(rule, reason),
@@ -177,7 +197,7 @@ pub(crate) fn consider(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Consi
     });
     let mut considered: Vec<Considered> = Vec::new();
     for kernel in &estimated {
-        let (name, variant) = (kernel.sketch.family.of_unit(mode, kernel.sketch.unit).name, kernel.variant());
+        let (name, variant) = (kernel.entry(&layouts).name, kernel.variant());
         let is_chosen = chosen(&estimated, plan.width).any(|other| std::ptr::eq(other, kernel));
         if considered.iter().all(|other| other.kernel != name || is_chosen && other.variant != variant) {
             considered.push(Considered { kernel: name.to_owned(), variant, result: Ok(kernel.duration()) });

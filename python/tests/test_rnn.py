@@ -4,6 +4,7 @@ without PyTorch. test_rnn_gpu.py has what only a GPU has."""
 import copy
 import importlib.util
 import itertools
+import os
 import pickle
 import tempfile
 import unittest
@@ -156,6 +157,38 @@ class BidirectionalRNN(unittest.TestCase):
                 for row in (0, 3):
                     self.assertFalse(of_x[:, row].any() or any(state[:, row].any() for state in of_c))
                     self.assertTrue(torch.equal(of_h[:, row], weights[1][:, row]))
+
+    def test_one_pass_gives_what_two_give(self):
+        lengths = torch.tensor([4, 9, 0, 7, STEPS + 4])
+        for device, (name, kind, options), (layers, batch_first, bias, with_states, dtype) in itertools.product(
+            DEVICES, kinds(), ((1, False, True, True, torch.float32), (2, True, True, False, torch.float32),
+                (2, False, False, True, torch.float64), (1, True, False, False, torch.float16))
+        ):
+            with self.subTest(name, device=device, layers=layers, bias=bias, hx=with_states, dtype=dtype):
+                like = {"device": device, "dtype": dtype}
+                rnn = kind(FEATURES, HIDDEN, layers, bias=bias, batch_first=batch_first, bidirectional=True,
+                    dropout=0.5 if layers > 1 else 0, **like, **options)
+                module, hx = Plain(rnn), states(rnn, BATCH, requires_grad=True, **like) if with_states else None
+                if with_states and rnn.mode == "GRU":  # one for all layers
+                    hx = hx[:1].expand_as(hx)
+                x = torch.randn(STEPS, BATCH, FEATURES, **like)
+                x[torch.arange(STEPS)[:, None] >= lengths] = float("nan")
+                x = (x.transpose(0, 1) if batch_first else x).requires_grad_()
+                found = []
+                for form in ("one_pass", "two_passes"):
+                    with mock.patch.dict(os.environ, DML_CUDA_RNN=form):
+                        for with_gradient in (False, True):
+                            torch.manual_seed(1)
+                            with torch.set_grad_enabled(with_gradient):
+                                found.append(module(x, lengths.to(device), hx))
+                    count = lambda value, like=like: torch.arange(1.0, 1 + value.numel(), **like).view(value.shape)
+                    weights = [count(value).sin() for value in found[-1]]
+                    found[-1] += gradients(found[-1], [x, *leaves(hx), *rnn.parameters()], weights)
+                tolerance = 1e-2 if dtype == torch.float16 else OF_GRADIENTS[device]
+                self.close(found[:2], found[2:], tolerance)
+                self.assertTrue(all(value.isfinite().all() for value in leaves(found)))
+        with mock.patch.dict(os.environ, DML_CUDA_RNN="1"), self.assertRaisesRegex(ValueError, "RNN is `1`, must be `one_"):
+            module(x, lengths.to(device))
 
     def test_an_empty_batch(self):
         for device, (name, kind, options) in itertools.product(DEVICES, kinds()):

@@ -3,12 +3,15 @@ counted, without PyTorch or without a GPU."""
 
 import copy
 import itertools
+import os
 import pickle
 import unittest
 import warnings
+from unittest import mock
 
 from with_torch import CUDA, torch  # first: without PyTorch it skips this module
 
+from dml_cuda import _rnn
 from test_rnn import BATCH, FEATURES, HIDDEN, LENGTHS, STEPS, Plain, kinds, states
 
 
@@ -31,6 +34,7 @@ class OnAGpu(unittest.TestCase):
             call()
         return [str(warning.message) for warning in caught if "contiguous chunk" in str(warning.message)]
 
+    @mock.patch.dict(os.environ, DML_CUDA_RNN="two_passes")
     def test_the_weights_are_one_block_for_cudnn(self):
         for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
             for bias in (True, False):
@@ -94,6 +98,50 @@ class OnAGpu(unittest.TestCase):
                     x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
                     graph.replay()
                     torch.testing.assert_close(found, module(x, lengths), rtol=0, atol=0)
+
+    def test_one_pass_is_captured_without_a_warm_up_and_sees_new_weights(self):
+        dtypes = torch.float32, torch.float16
+        for (name, kind, options), dtype, bias in itertools.product(kinds(), dtypes, (True, False)):
+            with self.subTest(name, dtype=dtype, bias=bias), torch.no_grad():
+                rnn = kind(64, 400, 2, bias=bias, bidirectional=True, **options).to("cuda", dtype).eval()
+                module, x = Plain(rnn), torch.randn(32, BATCH, 64, device="cuda", dtype=dtype)
+                lengths, graph = torch.tensor([32, 0, 7, 31, 1], device="cuda"), torch.cuda.CUDAGraph()
+                module(x, lengths)
+
+                def capture(module=module, x=x, lengths=lengths, graph=graph):
+                    with torch.cuda.graph(graph), mock.patch.dict(os.environ, DML_CUDA_RNN="one_pass"):
+                        return module(x, lengths)
+
+                found = []
+                self.assertEqual(self.complaints(lambda: found.extend(capture())), [])
+                for _ in range(2):
+                    for weight in module.parameters():
+                        weight.mul_(0.7)
+                    graph.replay()
+                    torch.testing.assert_close(found, list(module(x, lengths)), rtol=5e-3, atol=5e-3)
+
+    def test_the_form_of_a_captured_call(self):
+        if torch.cuda.get_device_capability() != (9, 0):
+            self.skipTest("the rule is an H100's and an H200's")
+        half, single, double, nn = torch.float16, torch.float32, torch.float64, torch.nn
+        tf32, cudnn = mock.patch.object(_rnn, "_has_tf32", lambda: True), torch.backends.cudnn
+        self.assertEqual(_rnn._has_tf32(), cudnn.allow_tf32)
+        for kind, shape, hidden, dtype, required in (
+            (nn.LSTM, (256, 64, 512), 512, single, True), (nn.LSTM, (256, 64, 512), 512, double, False),
+            (nn.LSTM, (256, 16, 512), 512, double, True), (nn.GRU, (200, 8, 512), 1024, half, True),
+            (nn.LSTM, (200, 8, 512), 1024, half, False), (nn.LSTM, (200, 64, 512), 1024, half, True),
+            (nn.LSTM, (200, 8, 80), 1024, half, True), (nn.LSTM, (200, 128, 256), 256, half, False),
+            (nn.GRU, (200, 1, 512), 2048, half, False), (nn.GRU, (200, 1, 512), 2048, single, True),
+            (nn.LSTM, (300, 64, 80), 192, single, False), (nn.LSTM, (300, 64, 80), 192, double, True),
+            (nn.RNN, (300, 64, 80), 384, single, False), (nn.RNN, (300, 64, 80), 400, single, True),
+            (nn.LSTM, (64, 512, 512), 512, single, False), (nn.LSTM, (24, 1, 504), 1024, single, False),
+        ):  # fmt: skip
+            with self.subTest(kind=kind, shape=shape, hidden=hidden, dtype=dtype), tf32, mock.patch.dict(os.environ):
+                os.environ.pop("DML_CUDA_RNN", None)
+                rnn, x = kind(shape[2], hidden, device="meta"), torch.empty(shape, device="cuda", dtype=dtype)
+                self.assertFalse(_rnn._is_one_pass(rnn, 0, x, hidden))  # eager
+                with mock.patch("torch.cuda.is_current_stream_capturing", lambda: True):
+                    self.assertEqual(_rnn._is_one_pass(rnn, 0, x, hidden), required)
 
     def test_a_captured_training_step(self):
         module, (x, lengths) = self.module(), self.arguments()

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -27,6 +28,87 @@ def _check_kind(rnn: Any) -> None:
         raise TypeError(f"rnn is a {kind}, must be a torch.nn.LSTM, torch.nn.GRU or torch.nn.RNN")
     if type(rnn).forward not in [kind.forward for kind in _KINDS]:
         raise TypeError(f"rnn is a {type(rnn).__qualname__} with a forward of its own, must have PyTorch's, which runs instead")
+
+
+def _is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor, size: int) -> bool:
+    """Whether both directions of a layer run in one pass. cuDNN then runs them at the same time, but multiplies twice
+    as many inputs, half of the weights being zeros. On an H100 (benches/record) that is faster in captured calls, with
+    and without gradients, where two passes would have cuDNN's standard algorithm: PyTorch asks for a persistent one if
+    the states are few, and for an LSTM or RNN in float16 if sizes are multiples. Of the latter only batches below 64,
+    and of 128 with 256 states, are faster in two passes. The multiplications must be few, fewer where tensor cores do
+    not take the dtype, and so must the states in half precision. Short sequences do not pay for the weights that each
+    call puts together. Eager calls wait for the host, and gain nothing."""
+    if torch._C._is_tracing() or torch.compiler.is_exporting():
+        return False  # programs without Python have reversals
+    chosen = os.environ.get("DML_CUDA_RNN")
+    if chosen is not None:
+        if chosen not in ("one_pass", "two_passes"):
+            raise ValueError(f"the environment variable DML_CUDA_RNN is `{chosen}`, must be `one_pass` or `two_passes`")
+        return chosen == "one_pass"
+    is_captured = x.is_cuda and torch.cuda.is_current_stream_capturing() and torch.backends.cudnn.enabled
+    if not is_captured or torch.cuda.get_device_capability(x.device) != (9, 0):
+        return False  # other GPUs are not measured
+    steps, batch, features = x.shape
+    features, hidden = 2 * size if layer else features, rnn.hidden_size
+    is_double = x.dtype == torch.float64
+    is_float16 = x.dtype == torch.float16 or (torch.is_autocast_enabled("cuda") and not is_double)
+    if not is_double and not rnn.proj_size:
+        is_multiple = hidden % 128 == features % 128 == batch % 8 == 0
+        is_persistent = is_float16 and rnn.mode != "GRU" and hidden <= 1024 and is_multiple
+        if is_persistent and (batch < 64 or (batch, hidden) == (128, 256)):
+            return False
+        if hidden <= (384 if rnn.mode.startswith("RNN") else 192):
+            return False
+    is_half = is_float16 or x.dtype == torch.bfloat16
+    is_exact = not is_half and (is_double or not _has_tf32())
+    most, most_states = 1 << (23 if is_exact else 26), 1024 if is_half else 2048
+    is_little = batch * hidden * max(features, hidden) <= most and hidden <= most_states
+    return is_little and steps >= max(16, hidden * (2 * features + hidden) >> 16)
+
+
+def _has_tf32() -> bool:
+    # From 2.9 on allow_tf32 is an error for programs that set the precision by its newer name.
+    precision = getattr(torch.backends.cudnn.rnn, "fp32_precision", None)
+    return torch.backends.cudnn.allow_tf32 if precision is None else precision == "tf32"
+
+
+def _alignments(step: torch.Tensor, ends: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The rows of x, [T, B, 2], that make [x aligned left, x aligned right], and the rows of a bidirectional output
+    that align its backward half left, too. Aligning rotates a sequence by its length."""
+    steps, batch = len(step), ends.shape[1]
+    lane, lanes = (torch.arange(size, device=step.device) for size in (batch, 2 * batch))
+    shift = ends * torch.arange(2, device=step.device)
+    right = torch.add(lane[:, None], (step + shift) % steps, alpha=batch)
+    return right, torch.add(lanes.view(batch, 2), (step - shift) % steps, alpha=2 * batch)
+
+
+def _aligned(x: torch.Tensor, size: int, rows: torch.Tensor) -> torch.Tensor:
+    return x.reshape(-1, size).index_select(0, rows.flatten()).view(*rows.shape[:2], 2 * size)
+
+
+def _weights_of_both(forward: list[torch.Tensor], backward: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The weights of a bidirectional pass over [x aligned left, x aligned right]: [W 0] and [0 W] for the input. They
+    are one block in cuDNN's order, the matrices before the biases, which it also has for ``bias=False``."""
+    given, size = [*forward, *backward], forward[0].shape[1]
+    # A captured graph does this in each replay, so that it has the weights of an optimizer's step.
+    pads = {0: (0, size), len(forward): (size, 0)}
+    order = sorted(range(len(given)), key=lambda i: -given[i].dim())
+    unused = 0 if given[order[-1]].dim() == 1 else 4 * len(given[0])
+    sizes = [given[i].numel() * (2 if i in pads else 1) for i in order]
+    zeros = given[0].new_zeros(unused if torch.is_grad_enabled() else sum(sizes) + unused)
+    if torch.is_grad_enabled():
+        wide = {i: torch.nn.functional.pad(given[i], pad) for i, pad in pads.items()}
+        block = torch.cat([*(wide.get(i, given[i]).flatten() for i in order), zeros])
+    else:
+        block = zeros
+    parts = dict(zip(order, block.split([*sizes, unused]), strict=False))
+    found = [parts[i].view(*weight.shape[:-1], -1) for i, weight in enumerate(given)]
+    if not torch.is_grad_enabled():
+        rest = [i for i in order if i not in pads]
+        torch._foreach_copy_([found[i] for i in rest], [given[i] for i in rest])
+        inputs = [found[i].narrow(1, left, size) for i, (left, _) in pads.items()]
+        torch._foreach_copy_(inputs, [forward[0], backward[0]])
+    return found
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,8 +141,8 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
     """Runs a bidirectional ``torch.nn.LSTM``, ``GRU`` or ``RNN`` over padded sequences, in place of
     ``pack_padded_sequence``.
 
-    Each layer is two plain passes. The second reads its sequences reversed. The lengths stay on x's device, nothing
-    waits for them, and CUDA graphs can capture a call.
+    Each layer is two plain passes. The second reads its sequences reversed. In a CUDA graph both can be one pass, where
+    that is faster. The lengths stay on x's device, and nothing waits for them.
 
     rnn: shares its weights, which keep their names in ``rnn.state_dict()``. On a GPU this module lays them out for
     single passes: a direct call of rnn still works, but PyTorch then copies its weights in every call and warns.
@@ -164,37 +246,48 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         of_lanes = lengths[None, :, None]
         x = (x.transpose(0, 1) if rnn.batch_first else x).contiguous()
         steps, batch, _ = x.shape
+        size = rnn.proj_size or rnn.hidden_size
         if isinstance(steps, torch.SymInt) and (VERSION < (2, 15) or rnn.mode.startswith("RNN")):
             words = "the exported program has a fixed T: this PyTorch writes out the loop of the RNN"
             warnings.warn(f"{words}. PyTorch 2.15 does so for an nn.RNN only", stacklevel=2)
-        padding = torch.arange(steps, device=x.device)[:, None, None] >= of_lanes
-        if torch.is_grad_enabled() or torch._C._is_tracing():
+        step = torch.arange(steps, device=x.device)[:, None, None]
+        padding, ends_at = step >= of_lanes, of_lanes.clamp(1, steps)
+        once = [_is_one_pass(rnn, layer, x, size) for layer in range(rnn.num_layers)]
+        if torch.is_grad_enabled() or torch._C._is_tracing() or any(once):
             # In both directions padding comes last and cannot change an output. But a NaN there would reach the
             # gradients of the weights. A trace must not depend on whether gradients are on: PyTorch checks it without.
             x = torch.where(padding, x.new_zeros(()), x)
-        size = rnn.proj_size or rnn.hidden_size
         if hx is None:
             sizes = [size, rnn.hidden_size] if rnn.mode == "LSTM" else [size]
-            states = [x.new_zeros(1, batch, of_state).expand(len(weights), -1, -1) for of_state in sizes]
+            states = [x.new_zeros(len(weights), batch, of_state) for of_state in sizes]
 
-        def run(k: int, x: torch.Tensor) -> torch.Tensor:
-            """Pass k, over one layer in one direction."""
-            initial = [state[k : k + 1] for state in states]
+        def run(k: int, x: torch.Tensor, weights: list[torch.Tensor], is_both: bool = False) -> torch.Tensor:
+            """Pass k, over one layer in one direction, or in both."""
+            initial = [state[k : k + 1 + is_both].contiguous() for state in states]
             hx = initial if rnn.mode == "LSTM" else initial[0]
             # CPU autocast gives a packed LSTM float32, a padded one the lower precision, or an error of the processor.
             is_exact = rnn.mode == "LSTM" and not rnn.proj_size and x.is_cpu
-            is_exact = is_exact and x.dtype == weights[k][0].dtype == torch.float32
+            is_exact = is_exact and x.dtype == weights[0].dtype == torch.float32
             with torch.autocast("cpu", enabled=False) if is_exact else contextlib.nullcontext():
-                return _PASSES[rnn.mode](x, hx, weights[k], rnn.bias, 1, 0.0, rnn.training, False, False)[0]
+                return _PASSES[rnn.mode](x, hx, weights, rnn.bias, 1, 0.0, rnn.training, is_both, False)[0]
 
-        last = (of_lanes.clamp(1, steps) - 1).expand(1, batch, size)
+        last = (ends_at - 1).expand(1, batch, size)
+        if any(once):
+            if x.is_cpu:
+                reverse_batch(padding, lengths, of_lanes, 0)  # refuses negative lengths
+            right, left = _alignments(step, ends_at)
         ends = []
         for layer in range(rnn.num_layers):
             if layer and rnn.dropout:
                 x = torch.nn.functional.dropout(x, rnn.dropout, rnn.training)
-            backward = run(2 * layer + 1, reverse_batch(x, lengths, of_lanes, 0))
-            both = run(2 * layer, x), reverse_batch(backward, lengths, of_lanes, 0)
-            x = torch.cat(both, 2).masked_fill_(padding, 0)
+            k = 2 * layer
+            if once[layer]:
+                both = run(k, _aligned(x, x.shape[2], right), _weights_of_both(*weights[k : k + 2]), True)
+                x = _aligned(both, size, left)
+            else:
+                backward = run(k + 1, reverse_batch(x, lengths, of_lanes, 0), weights[k + 1])
+                x = torch.cat((run(k, x, weights[k]), reverse_batch(backward, lengths, of_lanes, 0)), 2)
+            x = x.masked_fill_(padding, 0)
             ends += [x[:, :, :size].gather(0, last), x[:1, :, size:]]
         h_n = torch.cat(ends)
         if hx is not None:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the tables of README.md, benches/README.md, benches/TUNING.md and docs/versions.md, between
+"""Writes the tables of README.md, benches/README.md, benches/TUNING.md, docs/pytorch.md and docs/versions.md, between
 `<!-- table: NAME -->` and `<!-- end -->`, from benches/record and the list of least versions. `--check` only compares.
 Fails if a file names another least version."""
 
 import csv
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -20,6 +21,9 @@ COLD = [H200 / f"{run}.json" for run in ("2026-11-23-cold", "2026-11-23-cold-row
 TORCH = H200 / "torch-compile-2026-11-21.json"
 # Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
 ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]
+
+# Bidirectional RNNs, and the rows of CUDA graphs, which have more columns than the eager ones.
+RNN, FORMS = "../nvidia-h100/2026-11-27-rnn.md", r"^\| (LSTM|GRU) \[([^|]+\|){7}$"
 
 TYPES = ("u8", "f16", "f32", "i64")
 # How the names of cases begin that have tables of their own. One table has all others.
@@ -87,9 +91,21 @@ def of_onnxruntime(mode, types):
 
 
 def quotients(file, rows, over, under):
-    """The quotients of two columns in the rows of Markdown that match."""
+    """The quotients of two columns in the rows of Markdown that match. `file` is in the H200's folder."""
     lines = [line.split("|") for line in (H200 / file).read_text(encoding="utf-8").splitlines() if re.search(rows, line)]
     return [float(cells[over]) / float(cells[under]) for cells in lines]
+
+
+def of_rnns():
+    """A line for each size: the microseconds in CUDA graphs of PyTorch's module without lengths, of two passes, and of
+    the form that BidirectionalRNN chooses."""
+    columns = [f"{kind}, {dtype}" for kind in ("LSTM", "GRU") for dtype in ("float16", "float32")]
+    lines = {}
+    for line in filter(re.compile(FORMS).search, (H200 / RNN).read_text(encoding="utf-8").splitlines()):
+        _, name, *times = (cell.strip() for cell in line.split("|"))
+        kind, size, dtype = re.fullmatch(r"(\w+) (.*), (\w+)", name).groups()
+        lines.setdefault(size, {})[f"{kind}, {dtype}"] = "; ".join(f"{int(time):,}" for time in times[:3])
+    return table(["[T, B, F], states, layers", *columns], [[size, *map(cells.get, columns)] for size, cells in lines.items()])
 
 
 def of_gains():
@@ -103,14 +119,17 @@ def of_gains():
     lines = [
         ("`pack_padded_sequence` in PyTorch, inference", quotients(pytorch, r"\| eager \|", 3, 5), lstm, pytorch),
         ("the same, training", quotients(pytorch, r"\| eager, with gradients \|", 3, 5), lstm, pytorch),
+        ("two passes of a bidirectional RNN, in CUDA graphs, H100", quotients(RNN, FORMS, 3, 4), "52 LSTMs and GRUs, half of float16", RNN),
+        ("the same, training", quotients(RNN, FORMS, 6, 7), "52 LSTMs and GRUs, half of float16", RNN),
         ("an eager gather in PyTorch", quotients(pytorch, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2), "8 layouts, f16 and f32", pytorch),
         ("a gather in `torch.compile`", programs[:40], "40 programs", compiled),
         ("a gather in `jax.jit`", programs[40:52], "12 programs, with 30 to 50 µs of the host", compiled),
         ("one `ReverseSequence` node in ONNX Runtime", nodes, f"{len(nodes)} nodes", ONNXRUNTIME[1].name),
         ("DirectML 1.13.1 under Linux, through vkd3d-proton", [ratio for *_, ratio in directml], "; ".join(f"{name} {of_type(name):.2f}" for name in TYPES), "directml-1.13.1.json"),
     ]
+    address = lambda file: os.path.normpath(f"benches/record/nvidia-h200/{file}")
     text = lambda found: f"{min(found):.2f} to {max(found):.2f}, median {statistics.median(found):.2f}"
-    links = lambda file: f"[{re.search('20[0-9-]+[0-9]', (H200 / file).read_text(encoding='utf-8'))[0]}](benches/record/nvidia-h200/{file})"
+    links = lambda file: f"[{re.search('20[0-9-]+[0-9]', (H200 / file).read_text(encoding='utf-8'))[0]}]({address(file)})"
     return table(["instead of", "times as fast", "of", "record"], [[name, text(found), what, links(file)] for name, found, what, file in lines])
 
 
@@ -150,6 +169,7 @@ def of_versions():
 
 TABLES = {
     "gains": of_gains,
+    "RNNs in CUDA graphs": of_rnns,
     "least versions": lambda: table(["of", "at least"], [[name, ", ".join(least)] for name, (least, _) in LEAST.items()]),
     "versions": of_versions,
     "of the floor": lambda: cold_table(None, lambda time, floor, _: floor and f"{floor / time:.2f}"),
@@ -164,7 +184,7 @@ TABLES = {
 
 def main():
     stale = []
-    for path in ROOT / "README.md", BENCHES / "README.md", BENCHES / "TUNING.md", ROOT / "docs" / "versions.md":
+    for path in ROOT / "README.md", BENCHES / "README.md", BENCHES / "TUNING.md", ROOT / "docs" / "pytorch.md", ROOT / "docs" / "versions.md":
         old = path.read_text(encoding="utf-8")
         write = lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}"
         new = re.sub(r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)", write, old, flags=re.DOTALL)

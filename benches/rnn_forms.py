@@ -29,7 +29,8 @@ def times(kind, size, dtype, is_eager):
     rnn = kind(features, states, layers, bidirectional=True).to(DEVICE, dtype)
     plain, module = copy.deepcopy(rnn), dt.BidirectionalRNN(rnn)
     plain.flatten_parameters()
-    x, lengths = torch.randn(steps, batch, features, device=DEVICE, dtype=dtype), torch.randint(1, steps + 1, (batch,), device=DEVICE)
+    x = torch.randn(steps, batch, features, device=DEVICE, dtype=dtype)
+    lengths = torch.randint(1, steps + 1, (batch,), device=DEVICE)
 
     def packed():
         of_rnn = torch.nn.utils.rnn

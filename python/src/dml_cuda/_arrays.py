@@ -150,7 +150,7 @@ def stream_of(x: Any, stream: Any) -> int:
     stream."""
     if stream is not None:
         return _handle(stream)
-    if library_of(x) == "cupy":
+    if not isinstance(x, np.ndarray) and library_of(x) == "cupy":
         import cupy
 
         return int(cupy.cuda.get_current_stream().ptr)

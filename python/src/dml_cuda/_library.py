@@ -198,7 +198,8 @@ def _wait(stream: int, *arrays: Array) -> None:
 
 
 def reverse(x: Array, lengths: Array, output: Array, axis: int, stream: int) -> None:
-    _wait(stream, x, lengths, output)
+    if x.ordinal is not None:
+        _wait(stream, x, lengths, output)
     arrays = map(_pointer, (x, lengths, output))
     check(library.dml_cuda_reverse_arrays, device(x.ordinal), *arrays, axis, stream, names=OUT)
 
@@ -213,7 +214,8 @@ def validate_reversal(x: Array, lengths: Array, axis: int) -> None:
 
 def fill(output: Array, data_type: str, scalars: Sequence[int], names: Names, stream: int) -> None:
     """Fills an array. The scalars are the bits of start and delta."""
-    _wait(stream, output)
+    if output.ordinal is not None:
+        _wait(stream, output)
     start, delta = map(_scalar, scalars)
     arguments = device(output.ordinal), _pointer(output), FILL_TYPES[data_type], start, delta, stream
     check(library.dml_cuda_fill_array, *arguments, names=names)

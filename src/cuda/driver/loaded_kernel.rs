@@ -42,7 +42,7 @@ impl LoadedKernel {
         let verb = format!("loading {name}");
         let failed = cuda_error(&verb);
         if !may_load() {
-            let advice = "run the operator once before the capture, or update the driver to CUDA 12.3 or newer";
+            let advice = "run the operator once before the capture, or update a driver that is older than CUDA 12.3";
             let error = failed(DriverError(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
             return Err(CudaError { advice: advice.to_owned(), ..error });
         }

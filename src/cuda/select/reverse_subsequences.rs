@@ -66,8 +66,8 @@ const ELEMENT_KERNELS: &[KernelRule] = &[
 /// Kernels for lanes side by side that copy, also in place: a thread, a thread block or a cluster reads all of what it
 /// writes before it writes, and no other uses what it reads there. They write no sector in part.
 const COPY_IN_PLACE: [&str; 4] = ["reverse_columns", "reverse_thread_columns", "reverse_clusters", "reverse_strips"];
-/// They move everything, whatever the lengths are, and the others move less if lengths are short. So these must be faster
-/// by this factor (TUNING.md: COPYING_IN_PLACE), which is in their estimates.
+/// They move everything, whatever the lengths are, and the others move less if lengths are short. So these must be
+/// faster by this factor (TUNING.md: COPYING_IN_PLACE), which is in their estimates.
 const COPYING_IN_PLACE: f64 = 1.1;
 
 /// A kernel that can run the layout, with the number of its variant.

@@ -18,7 +18,7 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// The promises of [`dispatch_raw`](CompiledOperator::dispatch_raw), for arrays as they are described.
+    /// The promises of [`dispatch_raw`](crate::CompiledOperator::dispatch_raw), for arrays as they are described.
     pub unsafe fn reverse_arrays(&self, arrays: &ReversalArrays<'_>, stream: RawStream) -> Result<(), Error> {
         let lowered = Lowered::Reversal(LoweredReversal::new(arrays)?);
         if arrays.input.sizes.contains(&0) {
@@ -36,12 +36,12 @@ impl Device {
     /// # Errors
     ///
     /// The errors of [`compile_lowered`](Self::compile_lowered) and of
-    /// [`dispatch_raw`](CompiledOperator::dispatch_raw). Nothing is queued or written then.
+    /// [`dispatch_raw`](crate::CompiledOperator::dispatch_raw). Nothing is queued or written then.
     ///
     /// # Safety
     ///
-    /// The promises of [`dispatch_raw`](CompiledOperator::dispatch_raw). The operator need not stay alive on a device
-    /// that does.
+    /// The promises of [`dispatch_raw`](crate::CompiledOperator::dispatch_raw). The operator need not stay alive on a
+    /// device that does.
     pub unsafe fn run_lowered(
         &self,
         lowered: &Lowered,

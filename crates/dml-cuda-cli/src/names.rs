@@ -2,14 +2,20 @@
 
 use crate::out::shown;
 
-/// How alike two names are, from 0 to 1, in any case.
+/// Names that are less alike have nothing in common.
+const LEAST_LIKENESS: f64 = 0.55;
+
+/// How alike two names are, from 0 to 1, in any case. A name that ends with the other one is as good as right.
 pub fn likeness(a: &str, b: &str) -> f64 {
-    strsim::jaro_winkler(&a.to_lowercase(), &b.to_lowercase())
+    let (a, b) = (a.to_lowercase(), b.to_lowercase());
+    let is_end = a.len().min(b.len()) > 2 && (a.ends_with(&b) || b.ends_with(&a));
+    strsim::jaro_winkler(&a, &b).max(if is_end { 0.99 } else { 0.0 })
 }
 
-/// The name that is most like a word; of several the first.
+/// The name that is most like a word, if any is; of several the first.
 pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
-    names.iter().rev().copied().max_by(|a, b| likeness(word, a).total_cmp(&likeness(word, b)))
+    let alike = names.iter().rev().copied().filter(|name| likeness(word, name) >= LEAST_LIKENESS);
+    alike.max_by(|a, b| likeness(word, a).total_cmp(&likeness(word, b)))
 }
 
 /// The end of a message about a word that is none of the names.

@@ -114,9 +114,14 @@ def _accepted(model: str, given: list[str], files: list[str]) -> _Values:
     # On the CPU the library checks lengths. ONNX Runtime does not print what the tries report.
     session = _session(model, "cpu", True, log_severity_level=4)
     inputs = session.get_inputs()
-    if wrong := [text for text in files if text.partition("=")[0] not in [one.name for one in inputs]]:
+    if wrong := [text for text in files if "=" not in text or text.partition("=")[0] not in [one.name for one in inputs]]:
         raise ValueError(f"--input is {wrong[0]}, must be NAME=FILE.npy, with an input of the model: {sorted(one.name for one in inputs)}")
-    chosen = {name: np.load(file, allow_pickle=False) for name, _, file in (text.partition("=") for text in files)}
+    chosen = {}
+    for name, _, file in (text.partition("=") for text in files):
+        try:
+            chosen[name] = np.load(file, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"--input of {name} is {file}, must be a .npy file of numbers: {error}") from None
     shapes = _shapes(inputs, given, chosen)
     made = [one for one in inputs if one.name not in chosen]
     largest = sorted({1, *(size for shape in shapes.values() for size in shape)}, reverse=True)

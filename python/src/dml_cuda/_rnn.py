@@ -15,7 +15,7 @@ from ._torch_operators import VERSION, as_lengths, check_tensor, reverse_batch
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
-_LENGTHS = (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64)
+_LENGTHS = tuple(getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 _UNCOMPILED = (
     "Compiled, a BidirectionalRNN would be a loop over all steps: leave fullgraph=True out, and export with strict=False"
@@ -310,7 +310,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             raise ValueError(f"x has shape {list(x.shape)}, must have three dimensions, {layout}, with T of at least 1")
         check_tensor(lengths, "lengths")
         if lengths.dtype not in _LENGTHS:
-            raise TypeError(f"lengths has dtype {lengths.dtype}, must be int64 or an integer type of at most 32 bits")
+            raise TypeError(f"lengths has dtype {lengths.dtype}, must be an integer type")
         check_batch([*lengths.shape], [x.shape[0 if rnn.batch_first else 1]])
         if lengths.device not in (x.device, torch.device("cpu")):
             raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is, or on the CPU")

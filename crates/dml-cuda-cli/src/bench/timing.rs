@@ -96,6 +96,9 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         let text = run.to_json()?;
         write(&run, &mut written, options, replaces)
             .map_err(|error| in_file(error + &whole_file::save_elsewhere(&options.output, text.as_bytes())))?;
+    } else if process::is_interrupted() && written.is_none() && run.missing() < run.planned {
+        // The older run stays, and a pipe gets whole runs only.
+        complain!("NOTE: interrupted{}", whole_file::save_elsewhere(&options.output, run.to_json()?.as_bytes()));
     }
     ended(&run, options)
 }

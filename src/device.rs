@@ -107,8 +107,9 @@ impl Device {
     }
 
     /// This device with the [options](Self::compile_options) that the environment sets when the process first asks:
-    /// kernels are [kept specialized](crate::Specialize::Kept) if `DML_CUDA_SPECIALIZE` is 1, and
-    /// [measured](CompileOptions::measure) if `DML_CUDA_SELECT` is `measure`.
+    /// kernels are [kept specialized](crate::Specialize::Kept) if `DML_CUDA_SPECIALIZE` is 1,
+    /// [never](crate::Specialize::Never) specialized if it is 0, and [measured](CompileOptions::measure) if
+    /// `DML_CUDA_SELECT` is `measure`.
     ///
     /// # Errors
     ///

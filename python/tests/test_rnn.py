@@ -190,6 +190,16 @@ class BidirectionalRNN(unittest.TestCase):
         with mock.patch.dict(os.environ, DML_CUDA_RNN="1"), self.assertRaisesRegex(ValueError, "RNN is `1`, must be `one_"):
             module(x, lengths.to(device))
 
+    def test_one_pass_has_the_tangents_of_weights_without_gradients(self):
+        module, ad = Plain(torch.nn.GRU(FEATURES, HIDDEN, bidirectional=True)), torch.autograd.forward_ad
+        x, found = torch.randn(STEPS, BATCH, FEATURES), []
+        for form in ("one_pass", "two_passes"):
+            with mock.patch.dict(os.environ, DML_CUDA_RNN=form), torch.no_grad(), ad.dual_level():
+                duals = {name: ad.make_dual(weight, weight.cos()) for name, weight in module.named_parameters()}
+                output = torch.func.functional_call(module, duals, (x, torch.tensor(LENGTHS)))[0]
+                found.append(ad.unpack_dual(output).tangent)
+        self.close(found[:1], found[1:], OF_GRADIENTS["cpu"])
+
     def test_an_empty_batch(self):
         for device, (name, kind, options) in itertools.product(DEVICES, kinds()):
             with self.subTest(name, device=device):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import torch
 
 from ._arguments import check_batch
-from ._torch_operators import VERSION, as_lengths, check_tensor, reverse_batch
+from ._torch_operators import VERSION, as_lengths, check_tensor, follows, reverse_batch
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
@@ -90,20 +90,21 @@ def _weights_of_both(forward: list[torch.Tensor], backward: list[torch.Tensor]) 
     """The weights of a bidirectional pass over [x aligned left, x aligned right]: [W 0] and [0 W] for the input. They
     are one block in cuDNN's order, the matrices before the biases, which it also has for ``bias=False``."""
     given, size = [*forward, *backward], forward[0].shape[1]
+    is_followed = torch.is_grad_enabled() or any(map(follows, given))
     # A captured graph does this in each replay, so that it has the weights of an optimizer's step.
     pads = {0: (0, size), len(forward): (size, 0)}
     order = sorted(range(len(given)), key=lambda i: -given[i].dim())
     unused = 0 if given[order[-1]].dim() == 1 else 4 * len(given[0])
     sizes = [given[i].numel() * (2 if i in pads else 1) for i in order]
-    zeros = given[0].new_zeros(unused if torch.is_grad_enabled() else sum(sizes) + unused)
-    if torch.is_grad_enabled():
+    zeros = given[0].new_zeros(unused if is_followed else sum(sizes) + unused)
+    if is_followed:
         wide = {i: torch.nn.functional.pad(given[i], pad) for i, pad in pads.items()}
         block = torch.cat([*(wide.get(i, given[i]).flatten() for i in order), zeros])
     else:
         block = zeros
     parts = dict(zip(order, block.split([*sizes, unused]), strict=False))
     found = [parts[i].view(*weight.shape[:-1], -1) for i, weight in enumerate(given)]
-    if not torch.is_grad_enabled():
+    if not is_followed:
         rest = [i for i in order if i not in pads]
         torch._foreach_copy_([found[i] for i in rest], [given[i] for i in rest])
         inputs = [found[i].narrow(1, left, size) for i, (left, _) in pads.items()]

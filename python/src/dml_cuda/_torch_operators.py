@@ -79,7 +79,7 @@ class _Reversal(torch.autograd.function._SingleLevelFunction):  # type: ignore[m
         return reverse_subsequences(tangent, lengths, ctx.dim)
 
 
-def _follows(x: torch.Tensor) -> bool:
+def follows(x: torch.Tensor) -> bool:
     """Whether autograd follows what happens to x, by gradients or by tangents."""
     if (x.requires_grad and _with_gradient()) or _in_transform():
         return True
@@ -91,7 +91,7 @@ def _follows(x: torch.Tensor) -> bool:
 
 
 def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
-    if not _follows(x):
+    if not follows(x):
         with torch._C._AutoDispatchBelowAutograd():
             return _reverse.redispatch(keyset & torch._C._after_autograd_keyset, x, lengths, dim)
     allowed = torch._C._functorch.get_single_level_autograd_function_allowed()
@@ -105,7 +105,7 @@ def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> 
 def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
     # Few transforms work on an exported program that has PyTorch's wrapper for operators in place. copy_ refuses an
     # inference tensor.
-    if _follows(x) or torch.compiler.is_exporting() or x.is_inference():
+    if follows(x) or torch.compiler.is_exporting() or x.is_inference():
         x.copy_(_reverse(x, lengths, dim))
         return
     version = x._version

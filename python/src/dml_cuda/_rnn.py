@@ -260,11 +260,11 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             x = torch.where(padding, x.new_zeros(()), x)
         if hx is None:
             sizes = [size, rnn.hidden_size] if rnn.mode == "LSTM" else [size]
-            states = [x.new_zeros(len(weights), batch, of_state) for of_state in sizes]
+            states = [x.new_zeros(1, batch, of_state).expand(len(weights), -1, -1) for of_state in sizes]
 
         def run(k: int, x: torch.Tensor, weights: list[torch.Tensor], is_both: bool = False) -> torch.Tensor:
             """Pass k, over one layer in one direction, or in both."""
-            initial = [state[k : k + 1 + is_both].contiguous() for state in states]
+            initial = [state[k : k + 2].contiguous() if is_both else state[k : k + 1] for state in states]
             hx = initial if rnn.mode == "LSTM" else initial[0]
             # CPU autocast gives a packed LSTM float32, a padded one the lower precision, or an error of the processor.
             is_exact = rnn.mode == "LSTM" and not rnn.proj_size and x.is_cpu

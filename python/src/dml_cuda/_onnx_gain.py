@@ -120,8 +120,8 @@ def _accepted(model: str, given: list[str], files: list[str]) -> _Values:
     for name, _, file in (text.partition("=") for text in files):
         try:
             chosen[name] = np.load(file, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"--input of {name} is {file}, must be a .npy file of numbers: {error}") from None
+        except (OSError, ValueError) as unreadable:
+            raise ValueError(f"--input of {name} is {file}, must be a .npy file of numbers: {unreadable}") from None
     shapes = _shapes(inputs, given, chosen)
     made = [one for one in inputs if one.name not in chosen]
     largest = sorted({1, *(size for shape in shapes.values() for size in shape)}, reverse=True)

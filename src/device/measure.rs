@@ -49,7 +49,7 @@ impl Measuring<'_> {
         measured: &mut Vec<Measured>,
     ) -> Option<(Launch, Arc<LoadedKernel>)> {
         let launches = candidates.clone().take(MEASURED).map(|found| found.launch.clone());
-        // Specializing takes longer than measuring, and rarely changes the order, so only the fastest is specialized.
+        // Specializing takes longer than measuring, so only the fastest is specialized.
         let loaded = load(self.context, launches.collect(), Specialize::Never).ok()?;
         let times = times(self.context, &tensors(self.operator, mode), past, loaded.iter(), ROUNDS).ok()?;
         measured.extend(candidates.zip(&times).map(|(found, &time)| {

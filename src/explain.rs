@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::cuda::select::Considered;
-use crate::cuda::{GpuTarget, Launch, Mode};
+use crate::cuda::{GpuTarget, Launch, Launcher, Mode};
 use crate::device::operator::{CompiledOperator, Measured, Operator};
 use crate::operator_plan::OperatorPlan;
 pub use crate::plan::MergedDimension;
@@ -86,7 +86,7 @@ pub struct ExplainedLaunch {
     pub shared_memory: u32,
     /// The required alignment of the addresses of the first input and the output.
     pub alignment: u32,
-    /// Whether [`Specialize`](crate::Specialize) has it compiled for the operator.
+    /// Whether [`Specialize`](crate::Specialize) has it compiled for the operator: by default in CUDA graphs.
     pub specializable: bool,
 }
 
@@ -109,6 +109,9 @@ impl CompiledOperator {
             // With the options of compiling, other launches may have been chosen.
             if let Some(launches) = inner.launcher.as_ref().and_then(|launcher| launcher.launches(mode)) {
                 explained.launches = launches.map(explain_launch).collect();
+                if inner.launcher.as_ref().is_some_and(Launcher::is_generic) {
+                    explained.launches.iter_mut().for_each(|launch| launch.specializable = false);
+                }
             }
             for measured in inner.measured.iter().filter(|measured| measured.mode == mode) {
                 explained.add_measured(measured);
@@ -202,10 +205,10 @@ impl fmt::Display for Explanation {
             for launch in &mode.launches {
                 let ExplainedLaunch { kernel, access_bytes, blocks, threads, shared_memory, alignment, specializable } =
                     launch;
-                let generic = if *specializable { "" } else { ", never specialized" };
+                let specialized = if *specializable { "specialized in CUDA graphs" } else { "never specialized" };
                 writeln!(
                     f,
-                    "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}{generic}"
+                    "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}, {specialized}"
                 )?;
             }
             for ExplainedKernel { kernel, variant, estimate, measured } in &mode.kernels {

@@ -48,18 +48,36 @@ pub fn is_run(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{') && text.contains("\"schema\"")
 }
 
-/// Whether a text is empty, or has the beginning and the other mark of a report.
+/// Whether a text is empty, or has the beginning and the other mark of a report, also of an older release.
 pub fn is_report(text: &str) -> bool {
-    const MARKS: [(&str, &str); 6] = [
-        ("A: ", "of baseline"),
-        ("- **A: ", "of baseline"),
-        ("case,type,mode,bytes,run,", "of_baseline"),
-        ("{\n  \"runs\": [", "\"not_compared\": ["),
+    const PAGE: &str =
+        "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"dml-cuda\">";
+    const MARKS: [(&[&str], &str); 5] = [
         (
-            "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"generator\" content=\"dml-cuda\">",
-            "</html>",
+            &[
+                "A: ",
+                "A is ",
+                "A runs at ",
+                "A has no baseline",
+                "A and B are ",
+                "B is ",
+                "Not decided: ",
+                "- **A: ",
+                "**A is ",
+                "**A runs at ",
+                "**A has no baseline",
+                "**A and B are ",
+                "**B is ",
+                "**Not decided: ",
+            ],
+            "of baseline",
         ),
-        ("<svg class=\"dml-cuda\"", "</svg>"),
+        (&["case,type,mode,bytes,run,"], "of_baseline"),
+        (&["{\n  \"verdicts\": [", "{\n  \"runs\": ["], "\"not_compared\": ["),
+        (&[PAGE], "</html>"),
+        (&["<svg class=\"dml-cuda\""], "</svg>"),
     ];
-    text.is_empty() || MARKS.iter().any(|(begin, within)| text.starts_with(begin) && text.contains(within))
+    let is_marked =
+        |(begin, within): &(&[&str], &str)| begin.iter().any(|begin| text.starts_with(begin)) && text.contains(within);
+    text.is_empty() || MARKS.iter().any(is_marked)
 }

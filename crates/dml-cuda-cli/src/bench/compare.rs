@@ -1,10 +1,12 @@
-//! One run or several, side by side: the figures that all reports show.
+//! One run or several, side by side: the figures and the sentences that all reports show. No report counts anything.
 
 mod cell;
 mod machines;
+mod notes;
 mod outputs;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +14,12 @@ use serde::Serialize;
 
 use super::numbers::counted;
 use super::run::{Machine, Run, Timed};
-use super::statistics::{bootstrap, geometric_mean};
-use super::work::{Mode, Work, GROUPS};
+use super::work::{Mode, Work};
 
 pub use cell::{Cell, Change, Status};
 use outputs::directml;
 pub use outputs::Outputs;
+pub use verdict::{Group, Verdict};
 
 /// A letter for each run, of which there are at most eight.
 pub fn letter(run: usize) -> char {
@@ -27,9 +29,12 @@ pub fn letter(run: usize) -> char {
 /// Runs with the figures of every case that one of them has.
 #[derive(Serialize)]
 pub struct Comparison {
+    /// One for each run after the first, or one of the only run.
+    pub verdicts: Vec<Verdict>,
+    /// What a reader must know before the figures.
+    pub warnings: Vec<String>,
     pub runs: Vec<RunSummary>,
     pub rows: Vec<Row>,
-    pub groups: Vec<Group>,
     /// Percent below which a difference is none.
     pub threshold: f64,
     /// Outputs of the first run and another, one for each other run.
@@ -64,39 +69,20 @@ pub struct Row {
     pub causes: Vec<Option<String>>,
     #[serde(skip)]
     failed: Vec<bool>,
-    group: &'static str,
+    pub group: &'static str,
 }
 
 impl Row {
     pub fn is_in(&self, run: usize) -> bool {
         self.cells[run].is_some() || self.causes[run].is_some()
     }
-}
 
-#[derive(Serialize)]
-pub struct Group {
-    pub name: String,
-    /// One for each run.
-    pub of_baseline: Vec<Option<Mean>>,
-    /// One for each run after the first.
-    pub speed_ups: Vec<Option<Mean>>,
-}
-
-/// A geometric mean over cases, with an interval that holds that of such cases with 95 %.
-#[derive(Clone, Copy, Serialize)]
-pub struct Mean {
-    pub cases: usize,
-    pub mean: f64,
-    pub interval: (f64, f64),
-}
-
-impl Mean {
-    /// A single case has its own interval.
-    fn of(changes: impl Iterator<Item = (f64, (f64, f64))>) -> Option<Self> {
-        let (values, ends): (Vec<f64>, Vec<(f64, f64)>) = changes.unzip();
-        let mean = geometric_mean(&values)?;
-        let interval = if let [of_case] = ends[..] { of_case } else { bootstrap(&values) };
-        Some(Self { cases: values.len(), mean, interval })
+    /// What verdict `n` is about, and its interval: a speed-up, or the only run's share of the baseline's speed.
+    pub fn point(&self, n: usize) -> Option<(f64, (f64, f64))> {
+        match self.cells.len() {
+            1 => self.cells[0].as_ref()?.of_baseline.map(|share| (share, (share, share))),
+            _ => self.changes[n].map(|change| (change.speed_up, change.interval)),
+        }
     }
 }
 
@@ -113,15 +99,28 @@ impl Comparison {
             let Run { label, machine, timing, notes, suite, .. } = run.clone();
             RunSummary { label, machine, timing, notes, suite, missing: run.missing() }
         };
-        Self {
-            groups: groups(&rows, runs.len()),
-            outputs: others.map(|run| Outputs::new(&runs[0], run)).collect(),
-            runs: runs.iter().map(summary).collect(),
-            rows,
-            threshold,
-            not_compared,
-            other_machine,
-        }
+        let verdicts = match other_machine.len() {
+            0 => vec![Verdict::of_run(&rows)],
+            count => {
+                (0..count).map(|n| Verdict::of_pair(&rows, n + 1, threshold, other_machine[n].as_deref())).collect()
+            }
+        };
+        let outputs = others.map(|run| Outputs::new(&runs[0], run)).collect();
+        let runs: Vec<RunSummary> = runs.iter().map(summary).collect();
+        let warnings = notes::warnings(&runs, &rows, &other_machine);
+        Self { verdicts, warnings, runs, rows, threshold, outputs, not_compared, other_machine }
+    }
+
+    /// Whether two runs share a case's times or an output.
+    pub fn is_compared(&self) -> bool {
+        self.runs.len() > 1 && self.verdicts.iter().any(|verdict| verdict.all.is_some())
+            || self.outputs.iter().any(|outputs| outputs.shared() > 0)
+    }
+
+    /// What became of the outputs, and what is not compared.
+    pub fn notes(&self) -> Vec<String> {
+        let outputs = self.outputs.iter().enumerate().flat_map(|(n, outputs)| outputs.notes(letter(n + 1)));
+        outputs.chain(self.not_compared.iter().map(|why| format!("not compared: {why}"))).collect()
     }
 
     /// Why a guard against regressions must fail, a phrase for each reason.
@@ -200,26 +199,6 @@ fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Optio
     }
     let in_place = a.work.mode == Mode::InPlace && directml(first) != directml(other);
     in_place.then(|| "cases (in place): DirectML accepts them and returns wrong data".to_owned())
-}
-
-fn groups(rows: &[Row], runs: usize) -> Vec<Group> {
-    let group = |name: &str| {
-        let rows = || rows.iter().filter(|row| row.group == name);
-        let speed_up = |n: usize| {
-            Mean::of(rows().filter_map(|row| row.changes[n]).map(|change| (change.speed_up, change.interval)))
-        };
-        let of_baseline = |n: usize| {
-            let fractions = rows().filter_map(|row| row.cells[n].as_ref()?.of_baseline);
-            Mean::of(fractions.map(|fraction| (fraction, (fraction, fraction))))
-        };
-        Group {
-            name: name.to_owned(),
-            of_baseline: (0..runs).map(of_baseline).collect(),
-            speed_ups: (0..runs - 1).map(speed_up).collect(),
-        }
-    };
-    let has_means = |group: &Group| group.of_baseline.iter().chain(&group.speed_ups).any(Option::is_some);
-    GROUPS.into_iter().map(group).filter(has_means).collect()
 }
 
 /// The baselines that failed in a run, and what only others have, counted by mode.

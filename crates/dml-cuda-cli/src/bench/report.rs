@@ -34,10 +34,8 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     let in_file = |error: String| format!("{}: {error}", shown_path(to.unwrap_or(Path::new(""))));
     to.map_or(Ok(()), |path| whole_file::can_write_result(path, options.overwrite, Run::is_at)).map_err(in_file)?;
     let comparison = Comparison::new(&runs, options.threshold);
-    let has_times = comparison.rows.iter().any(|row| row.changes.iter().any(Option::is_some));
-    let is_compared = has_times || comparison.outputs.iter().any(|outputs| outputs.shared() > 0);
     let has_causes = |row: &Row| row.causes.iter().any(Option::is_some);
-    if runs.len() > 1 && !is_compared && !comparison.rows.iter().any(has_causes) {
+    if runs.len() > 1 && !comparison.is_compared() && !comparison.rows.iter().any(has_causes) {
         return Err("the runs share no case and no output, must be of the same cases".to_owned());
     }
     let written = written(&comparison, format)?;
@@ -49,7 +47,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         }
         None => out::with(|out| out.write_all(written.as_bytes()))?,
     }
-    guard(&comparison, is_compared, options)
+    guard(&comparison, options)
 }
 
 /// Text of runs may come from anywhere: no report has its control characters. JSON escapes them itself.
@@ -103,7 +101,7 @@ fn format_of(path: &Path) -> Result<ReportFormat, String> {
 }
 
 /// Whether a pipeline may go on.
-fn guard(comparison: &Comparison, is_compared: bool, options: &Report) -> Result<ExitCode, String> {
+fn guard(comparison: &Comparison, options: &Report) -> Result<ExitCode, String> {
     if !options.fail_on_slower {
         return Ok(ExitCode::SUCCESS);
     }
@@ -113,7 +111,7 @@ fn guard(comparison: &Comparison, is_compared: bool, options: &Report) -> Result
     }
     match comparison.regressions(options.allow_different_outputs, options.allow_missing).join("; ") {
         regressions if !regressions.is_empty() => Err(format!("--fail-on-slower: {regressions}")),
-        _ if is_compared => Ok(ExitCode::SUCCESS),
+        _ if comparison.is_compared() => Ok(ExitCode::SUCCESS),
         _ => {
             complain!("ERROR: --fail-on-slower: no case has a time in both runs");
             Ok(ExitCode::from(2))

@@ -1,7 +1,5 @@
 //! Medians, quartiles and intervals.
 
-use super::cases::random;
-
 pub fn median(samples: &[f64]) -> f64 {
     quartile(samples, 2.0)
 }
@@ -29,17 +27,6 @@ pub fn sorted(samples: &[f64]) -> Vec<f64> {
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
-}
-
-/// An interval that holds the geometric mean of such values with 95 %: by bootstrap over the values, the same in each
-/// run.
-pub fn bootstrap(values: &[f64]) -> (f64, f64) {
-    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let (count, mut state) = (values.len(), 1);
-    let mut drawn = || (0..count).map(|_| logarithms[random(&mut state) as usize % count]).sum::<f64>() / count as f64;
-    let draws = (4_000_000 / count).clamp(200, 4000);
-    let means = sorted(&(0..draws).map(|_| drawn()).collect::<Vec<_>>());
-    (means[draws / 40].exp(), means[draws - 1 - draws / 40].exp())
 }
 
 /// Fewer values have no interval: they span all that is known.
@@ -94,11 +81,5 @@ mod tests {
         let (found, (least, most)) = ratio(&counted(30), &[10.0; 30]);
         assert_eq!((found, least, most), (1.55, 0.9, 2.2));
         assert_eq!((geometric_mean(&[2.0, 0.5]), geometric_mean(&[])), (Some(1.0), None));
-        // The mean of 100 logarithms with a deviation of 0.1 has one of 0.01: 1.96 of it on both sides.
-        let spread: Vec<f64> = (0..100).map(|n| if n % 2 == 0 { 1.1f64 } else { 1.0 / 1.1 }).collect();
-        let (low, high) = bootstrap(&spread);
-        let half = 1.96 * 1.1f64.ln() / 10.0;
-        assert!((high.ln() - half).abs() < 0.002 && (low.ln() + half).abs() < 0.002, "{low} {high}");
-        assert_eq!(bootstrap(&[2.0; 54]).0, bootstrap(&[2.0; 54]).1, "equal cases leave no doubt");
     }
 }

@@ -96,18 +96,22 @@ fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
     median(baseline.outcome.samples()) * bytes as f64 / baseline.work.bytes as f64
 }
 
-/// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE. Of few values the noise
-/// is not known: the interval is 10 % wider on both sides.
+/// How the times of a case in two runs differ. Of few values the noise is not known: the interval is 10 % wider on both
+/// sides.
 pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
     let (speed_up, (low, high)) = ratio(a, b);
     let unknown = if a.len().min(b.len()) < FEW { FEW_NOISE.exp() } else { 1.0 };
-    let (low, high) = (low / unknown, high * unknown);
+    let interval = (low / unknown, high * unknown);
+    Change { speed_up, interval, status: status(interval, threshold) }
+}
+
+/// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE.
+pub fn status((low, high): (f64, f64), threshold: f64) -> Status {
     let least = 1.0 + threshold / 100.0;
-    let status = match (low, high) {
+    match (low, high) {
         _ if low > least => Status::Faster,
         _ if high < 1.0 / least => Status::Slower,
         _ if low >= 1.0 / least && high <= least => Status::Same,
         _ => Status::Unsure,
-    };
-    Change { speed_up, interval: (low, high), status }
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::bench::numbers::counted;
 use crate::bench::run::{Outcome, Run};
 
 /// The outputs of the first run and of another.
@@ -51,6 +52,25 @@ impl Outputs {
         let is_alone = |name: &&String| !other.outputs.contains_key(*name);
         found.missing += first.outputs.keys().filter(is_alone).count();
         found
+    }
+
+    /// What became of them, a line for each kind of result.
+    pub fn notes(&self, run: char) -> Vec<String> {
+        let failed = self.failed.iter().map(|(name, error)| format!("{name} ({error})"));
+        let facts = [
+            (self.equal, "equal to A's, bit for bit", String::new()),
+            (self.different.len(), "different from A's", self.different.join(", ")),
+            (self.expected.len(), "different, as lengths above the axis size are", self.expected.join(", ")),
+            (self.not_compared.len(), "not compared", self.not_compared.values().next().cloned().unwrap_or_default()),
+            (self.failed.len(), "failed", failed.collect::<Vec<_>>().join("; ")),
+            (self.missing, "that only one of the two runs has", String::new()),
+        ];
+        let known = facts.into_iter().filter(|(count, ..)| *count > 0);
+        let line = |(count, what, which): (usize, &str, String)| {
+            let which = if which.is_empty() { which } else { format!(": {which}") };
+            format!("{run}: {} {what}{which}", counted(count, "output"))
+        };
+        known.map(line).collect()
     }
 
     /// How many both runs wrote.

@@ -118,6 +118,43 @@ fn a_long_run_is_compared_in_a_time_that_grows_with_it() {
     assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
 }
 
+/// A group counts what both runs have. The winner is named first, and by its own numbers.
+#[test]
+fn a_verdict_is_of_the_cases_that_both_runs_have() {
+    let of = |tool: &str, cases: &[(&str, f64)]| {
+        let steady = |factor: f64| around(100.0 * factor, 0.01);
+        let mut cases: Vec<Timed> =
+            cases.iter().map(|(name, factor)| timing(name, Mode::Copy, 1 << 30, &steady(*factor))).collect();
+        cases.push(timing("512 MiB", Mode::BaselineOfCopies, 1 << 30, &steady(1.0)));
+        run(tool, cases)
+    };
+    let [a, b] =
+        [of("a", &[("x", 1.0), ("y", 1.0), ("only a", 50.0)]), of("b", &[("x", 0.5), ("y", 0.125), ("z", 9.0)])];
+    let verdict =
+        |runs: &[&Run]| Comparison::new(&runs.iter().copied().cloned().collect::<Vec<_>>(), 5.0).verdicts.remove(0);
+    let found = verdict(&[&a, &b]);
+    let rest = "times as fast as A (2.00 to 8.00) on 2 cases that both ran: 2 faster, 0 slower, 0 unsure";
+    assert_eq!((&*found.sentence, &*found.by_type), (&*format!("B is 4.00 {rest}"), "f32 4.00 (2 cases)"));
+    let all = found.all.expect("two cases");
+    assert_eq!((all.cases, all.of_baseline), (2, vec![Some(1.0), Some(4.0)]), "the case of one run does not count");
+    let swapped = rest.replace("as fast as A", "as fast as B");
+    assert_eq!(verdict(&[&b, &a]).sentence, format!("A is 4.00 {swapped}"));
+    assert!(verdict(&[&a, &a]).sentence.starts_with("A and B are equally fast: B is 1.00 times as fast as A"));
+    assert!(verdict(&[&b]).sentence.starts_with("A runs at 121 % of the baseline's speed (11 % to 800 %) on 3 cases"));
+    let noisy = |label: &str| run(label, vec![timing("x", Mode::Copy, 1 << 30, &around(100.0, 2.0))]);
+    let why = "Not decided: the noise is larger than the difference. B was 1.00 times as fast as A";
+    assert!(verdict(&[&noisy("a"), &noisy("b")]).sentence.starts_with(why));
+    assert_eq!(verdict(&[&noisy("a")]).sentence, "A has no baseline to compare its times with");
+    let [mut on_gpu, mut slower] = [of("a", &[("x", 1.0)]), of("b", &[("x", 2.0)])];
+    for run in [&mut on_gpu, &mut slower] {
+        "GPU".clone_into(&mut run.machine.device);
+    }
+    slower.cases[1].outcome = Outcome::Each(around(200.0, 0.01));
+    let found = verdict(&[&on_gpu, &slower]);
+    let why = "Not decided: the machine was not the same. A was 2.00 times as fast as B (2.00 to 2.00) on 1 case";
+    assert!(found.sentence.starts_with(why) && found.by_kind.ends_with("2.00 ? (1 case)"), "{}", found.sentence);
+}
+
 #[test]
 fn what_cannot_be_compared_is_said() {
     let mut runs = [
@@ -125,7 +162,7 @@ fn what_cannot_be_compared_is_said() {
         run("b", vec![timing("x", Mode::Copy, 9, &[1.0]), timing("y", Mode::Copy, 8, &[1.0])]),
     ];
     let comparison = Comparison::new(&runs, 5.0);
-    assert!(comparison.rows.iter().all(|row| row.changes[0].is_none()) && comparison.groups.is_empty());
+    assert!(comparison.rows.iter().all(|row| row.changes[0].is_none()) && comparison.verdicts[0].all.is_none());
     assert_eq!(comparison.not_compared.len(), 3, "{:?}", comparison.not_compared);
     assert!(comparison.not_compared.iter().any(|why| why.contains("which is other work")));
     runs[1].cases[0] = timing("x", Mode::InPlace, 8, &[1.0]);

@@ -1,125 +1,218 @@
-//! The chart: a bar for each group of cases and run, large enough for the back of a room.
+//! The picture: a mark for each case on a logarithmic axis, in rows by kind, over the mean of its kind. It is drawn so
+//! narrow that a phone shows it, and large enough for the back of a room.
 
 use maud::{html, Markup};
 
-use super::tables::warnings;
-use crate::bench::compare::{letter, Comparison, Group, Mean};
-use crate::bench::numbers::{percent, significant};
+use super::text::wrapped;
+use crate::bench::compare::{letter, Comparison, Row, Verdict};
+use crate::bench::numbers::{counted, percent};
 
-/// Colours of the runs, from light to dark in turn, so that neighbours differ in grey too; and what they are on a dark
-/// page.
-const RUNS: [&str; 8] = ["#1F6FC5", "#F2A65A", "#1B5E38", "#C7A6E8", "#8C1D40", "#8FD3C8", "#4A4A4A", "#E3D26F"];
-const ON_DARK: [&str; 8] = ["#6FB1FF", "#FFC78F", "#3FA66B", "#E3CDFA", "#D0547C", "#BFEFE7", "#8A8A8A", "#F5E9A6"];
 const INK: (&str, &str) = ("#222222", "#E6E6E6");
-const FAINT: (&str, &str) = ("#B4B4B4", "#4A5056");
+const FAINT: (&str, &str) = ("#D0D0D0", "#444A50");
 const PAPER: (&str, &str) = ("#FFFFFF", "#14171A");
+/// Elements of 8, 16, 32 and 64 bits: their colours, which differ in grey too, also on a dark page.
+const COLOURS: [(&str, &str); 4] =
+    [("#1F6FC5", "#6FB1FF"), ("#F2A65A", "#FFC78F"), ("#1B5E38", "#3FA66B"), ("#C7A6E8", "#E3CDFA")];
 
-const WIDTH: f64 = 640.0;
-const LEFT: f64 = 36.0;
-const RIGHT: f64 = 240.0;
-const BAR: f64 = 22.0;
+const WIDTH: f64 = 480.0;
+const MARGIN: f64 = 14.0;
+/// Characters of a line of the size of titles.
+const LINE: u16 = 45;
+/// Half of a mark, and the height of a type's row.
+const MARK: f64 = 5.5;
+const ROW: f64 = 15.0;
+/// The width of a type in the legend.
+const LEGEND: f64 = 113.0;
 
-/// Speed-ups over the first run, or of one run how near it is to its baseline.
-pub fn chart(comparison: &Comparison) -> String {
-    let several = comparison.runs.len() > 1;
-    let all = comparison.groups.iter().map(|group| (&group.name, bars(group, several)));
-    let groups: Vec<(&String, Vec<(usize, Mean)>)> = all.filter(|(_, bars)| !bars.is_empty()).collect();
-    let ends = groups.iter().flat_map(|(_, bars)| bars).map(|(_, mean)| mean.interval.1);
-    let most = ends.fold(1.0f64, f64::max);
-    let x = |value: f64| round(LEFT + (value / most).clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT));
-    let (title, one) = match several {
-        true => ("Speed compared with A; a longer bar is faster", "1"),
-        false => ("Share of the baseline's speed", "100 %"),
-    };
-    let mut body = String::new();
-    let mut add = |element: Markup| body.push_str(&(element.into_string() + "\n"));
-    let mut y = 26.0;
-    add(text((8.0, y), 20, "600", title));
-    let of = Some(&comparison.runs[0].suite).filter(|suite| !suite.is_empty());
-    let of = of.map_or_else(String::new, |suite| format!(", cases of {suite}"));
-    let lines = "bars: geometric means over the cases; lines: 95 % (bootstrap)".to_owned();
-    for line in [format!("FILL_VALUE_SEQUENCE and REVERSE_SUBSEQUENCES{of}"), lines] {
-        y += 20.0;
-        add(text((8.0, y), 14, "400", &clipped(&line, 86)));
+/// The values at both ends of the picture.
+struct Axis {
+    low: f64,
+    high: f64,
+}
+
+impl Axis {
+    fn x(&self, value: f64) -> f64 {
+        let part = (value / self.low).ln() / (self.high / self.low).ln();
+        round(MARGIN + part.clamp(0.0, 1.0) * (WIDTH - 2.0 * MARGIN))
     }
-    for (run, summary) in comparison.runs.iter().enumerate() {
-        y += 24.0;
-        let label = if several { format!("{}: {}", letter(run), summary.label) } else { summary.label.clone() };
-        add(html! { rect x="8" y=(y - 13.0) width="16" height="16" fill=(RUNS[run]) stroke=(INK.0) {} });
-        add(text((LEFT, y), 16, "400", &clipped(&label, 66)));
+
+    /// Round values, and those next to 1 that say how large the difference is. The first ones have room before others.
+    fn ticks(&self) -> Vec<f64> {
+        let decades = (-3..4).flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(decade)));
+        let mut ticks: Vec<f64> = Vec::new();
+        for tick in [1.0, 0.8, 1.25, 0.5, 2.0].into_iter().chain(decades) {
+            let has_room = ticks.iter().all(|other| (self.x(*other) - self.x(tick)).abs() > 34.0);
+            if has_room && (self.low..=self.high).contains(&tick) {
+                ticks.push(tick);
+            }
+        }
+        ticks
     }
-    for warning in warnings(comparison) {
-        // A line has room for its first sentence. The tables have the rest.
-        let warning = warning.split(". ").next().unwrap_or_default();
-        y += 22.0;
-        add(text((8.0, y), 14, "600", &clipped(warning, 70)));
+}
+
+#[derive(Default)]
+struct Drawing {
+    body: String,
+    y: f64,
+}
+
+impl Drawing {
+    fn add(&mut self, element: Markup) {
+        self.body += &(element.into_string() + "\n");
     }
-    let at_one = x(1.0);
-    for (name, bars) in &groups {
-        y += 38.0;
-        let known = bars.iter().filter(|(_, mean)| mean.cases > 0);
-        let counts: Vec<String> = known.map(|(run, mean)| format!("{} {}", letter(*run), mean.cases)).collect();
-        let end = y + (BAR + 6.0) * bars.len() as f64 + 9.0;
-        add(html! {
-            (text((8.0, y), 18, "600", &format!("{name}: {} cases", counts.join(", "))))
-            line x1=(at_one) y1=(y + 6.0) x2=(at_one) y2=(end) stroke=(FAINT.0) stroke-width="2" {}
-        });
-        for &(run, mean) in bars {
-            y += BAR + 6.0;
-            let unsure = run > 0 && comparison.other_machine[run - 1].is_some();
-            let value = match several {
-                false => percent(mean.mean),
-                true if run == 0 => "1".to_owned(),
-                true => times_as_fast(run, mean.mean) + if unsure { " ?" } else { "" },
-            };
-            let [to, low, high] = [mean.mean, mean.interval.0, mean.interval.1].map(x);
-            let (top, middle, width) = (y - BAR + 3.0, y - BAR / 2.0 + 3.0, round(to - LEFT).max(2.0));
-            add(html! {
-                rect x=(LEFT) y=(top) width=(width) height=(BAR) fill=(RUNS[run]) stroke=(INK.0) {}
-                @if high > low { line x1=(low) y1=(middle) x2=(high) y2=(middle) stroke=(INK.0) stroke-width="3" {} }
-                @if several { (text((8.0, y), 18, "400", &letter(run).to_string())) }
-                (text((to.max(high) + 8.0, y), 18, "600", &value))
-            });
+
+    /// A line of text below all others.
+    fn line(&mut self, x: f64, size: f64, weight: &str, text: &str) {
+        self.y += (size * 1.35).round();
+        let y = self.y;
+        self.add(written((x, y), size, weight, "start", text));
+    }
+
+    /// What a picture alone says above itself. A page has it as text.
+    fn head(&mut self, comparison: &Comparison, n: usize) {
+        let verdict = &comparison.verdicts[n];
+        wrapped(&verdict.sentence, LINE).lines().for_each(|line| self.line(MARGIN, 17.0, "700", line));
+        for (run, summary) in comparison.runs.iter().enumerate().filter(|(run, _)| [0, n + 1].contains(run)) {
+            self.line(MARGIN, 14.0, "400", &clipped(&format!("{}: {}", letter(run), summary.label), 62));
+        }
+        for warning in comparison.warnings.iter().filter(|_| n == 0) {
+            // A line has room for its first sentence. The tables have the rest.
+            self.line(MARGIN, 13.0, "600", &clipped(warning.split(". ").next().unwrap_or_default(), 62));
         }
     }
-    if groups.is_empty() {
-        y += 38.0;
-        add(text((8.0, y), 18, "400", "no case has this figure"));
+
+    fn picture(&mut self, comparison: &Comparison, n: usize) {
+        let (verdict, is_share) = (&comparison.verdicts[n], comparison.runs.len() == 1);
+        let points = |row: &Row| row.point(n);
+        let all: Vec<(f64, (f64, f64))> = comparison.rows.iter().filter_map(points).collect();
+        let low = all.iter().map(|(_, (low, _))| *low).fold(0.75, f64::min) / 1.06;
+        let high = all.iter().map(|(_, (_, high))| *high).fold(1.33, f64::max) * 1.06;
+        let axis = Axis { low, high };
+        self.legend(verdict);
+        // The axis is below the rows, and its lines are behind them.
+        let (begin, behind) = (self.y, self.body.len());
+        for kind in &verdict.kinds {
+            let (mean, range) = verdict.figures(kind);
+            self.y += 6.0;
+            let cases = counted(kind.cases, "case");
+            self.line(MARGIN, 15.0, "600", &format!("{}: {mean} ({range}), {cases}", kind.short_name()));
+            let of_type = |name: &str| -> Vec<(f64, (f64, f64))> {
+                let is_wanted = |row: &&Row| row.group == kind.name && row.work.data_type == name;
+                comparison.rows.iter().filter(is_wanted).filter_map(points).collect()
+            };
+            let types: Vec<(&str, _)> =
+                verdict.types.iter().map(|group| (&*group.name, of_type(&group.name))).collect();
+            let types: Vec<_> = types.into_iter().filter(|(_, points)| !points.is_empty()).collect();
+            let (top, height) = (self.y + 5.0, ROW * types.len() as f64);
+            let (one, mean) = (axis.x(1.0), axis.x(kind.mean));
+            self.add(html! {
+                rect x=(one.min(mean)) y=(top) width=(round((one - mean).abs()).max(1.0)) height=(height) fill=(FAINT.0) {}
+                line x1=(mean) x2=(mean) y1=(top) y2=(top + height) stroke=(INK.0) stroke-width="3" {}
+            });
+            for (n, (name, points)) in types.iter().enumerate() {
+                let y = top + ROW * (n as f64 + 0.5);
+                for (value, (low, high)) in points {
+                    self.add(html! {
+                        line x1=(axis.x(*low)) x2=(axis.x(*high)) y1=(y) y2=(y) stroke=(INK.0) stroke-width="1.5" {}
+                        (mark_of(name, (axis.x(*value), y)))
+                    });
+                }
+            }
+            self.y = top + height;
+        }
+        let end = self.y + 6.0;
+        self.y += 22.0;
+        let tick = |&tick: &f64| {
+            let (x, width) = (axis.x(tick), if tick == 1.0 { 2.0 } else { 0.5 });
+            let name = if is_share { percent(tick) } else { tick.to_string() };
+            html! {
+                line x1=(x) x2=(x) y1=(begin + 6.0) y2=(end) stroke=(INK.0) stroke-width=(width) {}
+                (written((x, self.y), 13.0, "400", "middle", &name))
+            }
+        };
+        let ticks = axis.ticks().iter().map(tick).map(|tick| tick.into_string() + "\n").collect::<String>();
+        self.body.insert_str(behind, &ticks);
+        self.y += 19.0;
+        let (y, b) = (self.y, letter(n + 1));
+        let ends = match is_share {
+            true => ["← slower than the baseline".to_owned(), "faster →".to_owned()],
+            false => ["← A is faster".to_owned(), format!("A's time / {b}'s: {b} is faster →")],
+        };
+        self.add(written((MARGIN, y), 14.0, "600", "start", &ends[0]));
+        self.add(written((WIDTH - MARGIN, y), 14.0, "600", "end", &ends[1]));
+        self.y += 14.0;
     }
-    add(text((at_one - 10.0, y + 32.0), 16, "400", one));
-    let rule =
-        |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
-    let on_dark: String = RUNS.into_iter().zip(ON_DARK).chain([INK, FAINT, PAPER]).map(rule).collect();
-    let (height, paper) = (y + 44.0, PAPER.0);
-    format!(
-        "<svg class=\"dml-cuda\" role=\"img\" aria-label=\"{title}\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
-        <style>@media screen and (prefers-color-scheme: dark) {{ {on_dark}}}</style>\n\
-        <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{body}</svg>\n"
-    )
-}
 
-/// The faster of A and another run.
-fn times_as_fast(run: usize, speed_up: f64) -> String {
-    let (faster, times) = if speed_up < 1.0 { ('A', 1.0 / speed_up) } else { (letter(run), speed_up) };
-    format!("{faster}: {} times as fast", significant(times, 3))
-}
-
-/// The means of a group that are drawn, with their runs.
-fn bars(group: &Group, several: bool) -> Vec<(usize, Mean)> {
-    if !several {
-        return group.of_baseline.iter().flatten().map(|mean| (0, *mean)).collect();
+    /// The document. Its title and description tell a reader without the picture what it shows.
+    fn svg(&self, verdicts: &[Verdict]) -> String {
+        let title = verdicts.iter().map(|verdict| &*verdict.sentence).collect::<Vec<_>>().join(". ");
+        let lines =
+            verdicts.iter().map(|verdict| format!("By type: {}. By kind: {}.", verdict.by_type, verdict.by_kind));
+        let alternative = html! { title { (title) } desc { (lines.collect::<Vec<_>>().join(" ")) } }.into_string();
+        let rule =
+            |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
+        let on_dark: String = COLOURS.into_iter().chain([INK, FAINT, PAPER]).map(rule).collect();
+        let (height, paper, body) = (self.y.ceil(), PAPER.0, &self.body);
+        format!(
+            "<svg class=\"dml-cuda\" role=\"img\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
+            {alternative}\n<style>@media screen and (prefers-color-scheme: dark) {{ {on_dark}}}</style>\n\
+            <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{body}</svg>\n"
+        )
     }
-    let others = group.speed_ups.iter().enumerate().filter_map(|(n, mean)| Some((n + 1, (*mean)?)));
-    let first = (0, Mean { cases: 0, mean: 1.0, interval: (1.0, 1.0) });
-    let bars: Vec<(usize, Mean)> = std::iter::once(first).chain(others).collect();
-    Some(bars).filter(|bars| bars.len() > 1).unwrap_or_default()
+
+    /// The marks of types, with their means.
+    fn legend(&mut self, verdict: &Verdict) {
+        let columns = ((WIDTH - 2.0 * MARGIN) / LEGEND) as usize;
+        for groups in verdict.types.chunks(columns) {
+            self.y += 20.0;
+            for (n, group) in groups.iter().enumerate() {
+                let (x, y) = (MARGIN + LEGEND * n as f64, self.y);
+                let text = format!("{} {}", clipped(&group.name, 5), verdict.figures(group).0);
+                self.add(html! { (mark_of(&group.name, (x + MARK, y - 5.0))) (written((x + 16.0, y), 14.0, "400", "start", &text)) });
+            }
+        }
+    }
 }
 
-fn text((x, y): (f64, f64), size: u32, weight: &str, text: &str) -> Markup {
-    let family = "system-ui, sans-serif";
+/// One for each verdict, below each other, with what they say.
+pub fn chart(comparison: &Comparison) -> String {
+    let mut drawing = Drawing::default();
+    for n in 0..comparison.verdicts.len() {
+        drawing.head(comparison, n);
+        drawing.picture(comparison, n);
+    }
+    drawing.svg(&comparison.verdicts)
+}
+
+/// That of a verdict, for a page that says it.
+pub fn of_verdict(comparison: &Comparison, n: usize) -> String {
+    let mut drawing = Drawing::default();
+    drawing.picture(comparison, n);
+    drawing.svg(&comparison.verdicts[n..=n])
+}
+
+/// A circle, a triangle, a square or a diamond: the more bits, the more corners.
+fn mark_of(data_type: &str, (x, y): (f64, f64)) -> Markup {
+    let bits = data_type.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let size = ["8", "16", "32", "64"].iter().position(|known| *known == bits).unwrap_or(0);
+    let (fill, r) = (COLOURS[size].0, MARK);
+    let corners: &[(f64, f64)] = match size {
+        1 => &[(0.0, -1.1), (1.1, 0.9), (-1.1, 0.9)],
+        2 => &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+        _ => &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
+    };
+    let corner = |(dx, dy): &(f64, f64)| format!("{},{}", round(x + dx * r), round(y + dy * r));
+    let points = corners.iter().map(corner).collect::<Vec<_>>().join(" ");
+    html! {
+        @if size == 0 { circle cx=(x) cy=(y) r=(r) fill=(fill) stroke=(INK.0) {} }
+        @else { polygon points=(points) fill=(fill) stroke=(INK.0) {} }
+    }
+}
+
+fn written((x, y): (f64, f64), size: f64, weight: &str, anchor: &str, text: &str) -> Markup {
     // On its paper, so that no line crosses it.
     let paper = PAPER.0;
-    html! { text x=(round(x)) y=(y) paint-order="stroke" stroke=(paper) stroke-width="4" font-family=(family) font-size=(size) font-weight=(weight) fill=(INK.0) { (text) } }
+    html! { text x=(round(x)) y=(round(y)) paint-order="stroke" stroke=(paper) stroke-width="4" font-family="system-ui, sans-serif" font-size=(size) font-weight=(weight) text-anchor=(anchor) fill=(INK.0) { (text) } }
 }
 
 fn round(value: f64) -> f64 {

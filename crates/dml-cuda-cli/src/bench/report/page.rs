@@ -4,7 +4,7 @@ use maud::{html, Markup, PreEscaped, DOCTYPE};
 
 use super::chart;
 use super::tables::{self, Table};
-use crate::bench::compare::Comparison;
+use crate::bench::compare::{letter, Comparison};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -27,26 +27,30 @@ pub fn page(comparison: &Comparison) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                @for warning in tables::warnings(comparison) { p.warning { (warning) } }
-                h1 { (title) }
-                figure { (PreEscaped(chart::chart(comparison))) }
+                @for (n, verdict) in comparison.verdicts.iter().enumerate() {
+                    h1 { (verdict.sentence) }
+                    @if n == 0 {
+                        @for (n, label) in labels.iter().enumerate() { p.run { (letter(n)) ": " (label) } }
+                        @for warning in &comparison.warnings { p.warning { (warning) } }
+                    }
+                    @for (by, line) in [("By type", &verdict.by_type), ("By kind", &verdict.by_kind)] {
+                        @if !line.is_empty() { p { (by) ": " (line) } }
+                    }
+                    @if verdict.all.is_some() { figure { (PreEscaped(chart::of_verdict(comparison, n))) } }
+                }
                 h2 { "Groups of cases" }
-                (table("", &tables::groups(comparison)))
+                @for groups in tables::groups(comparison) { (table("", &groups)) }
                 p {
                     "Of baseline: the time of a plain copy, or for fills a plain fill, of as many bytes in the same run, over the time of the case. "
                     @if several {
-                        "Times as fast as A, and A / B: A's time over B's; above 1, B is faster. Of a group it is the geometric mean of the cases, with an interval by bootstrap over them. "
-                        "The interval holds the ratio of the medians with 95 % (order statistics). A case is FASTER or SLOWER if its interval is wholly beyond "
+                        "A / B: A's time over B's; above 1, B is faster. Of a group it is the geometric mean of the cases that both ran. "
+                        "The interval (95 %) holds the ratio of the medians (order statistics); a group's is the geometric mean of its cases'. A case or a group is FASTER or SLOWER if its interval is wholly beyond "
                         (comparison.threshold) " %, SAME if it is wholly within, else UNSURE. The interval of fewer than 7 values is their range and 10 % more on both sides."
                     }
                 }
-                ul { @for line in tables::outputs(comparison) { li { (line) } } }
+                ul { @for note in comparison.notes() { li { (note) } } }
                 h2 { "What ran" }
                 (table("machines", &tables::machines(comparison)))
-                @if !comparison.not_compared.is_empty() {
-                    h2 { "Not compared" }
-                    ul { @for why in &comparison.not_compared { li { (why) } } }
-                }
                 h2 { "All cases" }
                 p { "µs: the median of a dispatch. Noise: (q75 − q25) / median. GB/s: the least bytes that the work must move, over the time. "
                     "More figures: --format csv." }

@@ -1,30 +1,49 @@
-//! What all reports say: the tables, whose first line has the columns' names, and the lines above them.
+//! The tables of all reports. Their first lines have the names of the columns.
 
 use indicatif::HumanBytes;
 
-use crate::bench::compare::{letter, Cell, Comparison, Group, Mean, Outputs, Row, RunSummary};
-use crate::bench::numbers::{counted, interval, percent, significant};
+use crate::bench::compare::{letter, Cell, Comparison, Group, Row, RunSummary, Verdict};
+use crate::bench::numbers::{interval, percent, significant};
 
 pub type Table = Vec<Vec<String>>;
 
-/// Groups of cases, and what each run makes of them.
-pub fn groups(comparison: &Comparison) -> Table {
-    let names = ["group", "run", "of baseline", "times as fast as A", "95 %", "cases"].map(str::to_owned).to_vec();
-    let row = |group: &Group, run: usize| {
-        let speed_up = run.checked_sub(1).and_then(|n| group.speed_ups[n]);
-        let text = |mean: Option<Mean>, of: fn(Mean) -> String| mean.map(of).unwrap_or_default();
-        vec![
-            group.name.clone(),
-            letter(run).to_string(),
-            text(group.of_baseline[run], |mean| percent(mean.mean)),
-            text(speed_up, |mean| significant(mean.mean, 3)),
-            text(speed_up, |mean| interval(mean.interval)),
-            text(speed_up.or(group.of_baseline[run]), |mean| mean.cases.to_string()),
-        ]
+/// All cases, then those of each kind and of each type: a table for each verdict.
+pub fn groups(comparison: &Comparison) -> Vec<Table> {
+    let table = |(n, verdict): (usize, &Verdict)| {
+        let b = letter(n + 1);
+        let names = match comparison.runs.len() {
+            1 => ["cases of", "of baseline", "least to most", "cases"].map(str::to_owned).to_vec(),
+            _ => vec![
+                "cases of".to_owned(),
+                b.to_string(),
+                format!("A / {b}"),
+                "least to most".to_owned(),
+                "cases".to_owned(),
+                "A of baseline".to_owned(),
+                format!("{b} of baseline"),
+            ],
+        };
+        let groups = verdict.all.iter().chain(&verdict.kinds).chain(&verdict.types);
+        std::iter::once(names).chain(groups.map(of_group)).collect()
     };
-    let runs = 0..comparison.runs.len();
-    let rows = comparison.groups.iter().flat_map(|group| runs.clone().map(move |run| row(group, run)));
-    std::iter::once(names).chain(rows).collect()
+    let has_cases = comparison.verdicts.iter().enumerate().filter(|(_, verdict)| verdict.all.is_some());
+    has_cases.map(table).collect()
+}
+
+fn of_group(group: &Group) -> Vec<String> {
+    let (cases, (low, high)) = (group.cases.to_string(), group.range);
+    let Some(status) = group.status else {
+        return vec![
+            group.short_name().to_owned(),
+            percent(group.mean),
+            format!("{} to {}", percent(low), percent(high)),
+            cases,
+        ];
+    };
+    let mut cells =
+        vec![group.short_name().to_owned(), status.name(), significant(group.mean, 3), interval(group.range), cases];
+    cells.extend(group.of_baseline.iter().map(|share| share.map(percent).unwrap_or_default()));
+    cells
 }
 
 /// What ran: a column for each run.
@@ -116,51 +135,4 @@ pub fn facts(run: &RunSummary) -> [(&'static str, String); 11] {
         ("cases", prefixed("cases of ", &run.suite)),
         ("timing", run.timing.clone()),
     ]
-}
-
-/// What a reader must know before the figures.
-pub fn warnings(comparison: &Comparison) -> Vec<String> {
-    let mut lines: Vec<String> =
-        comparison.other_machine.iter().flatten().map(|why| format!("WARNING: {why}")).collect();
-    let runs = &comparison.runs;
-    for (n, run) in runs.iter().enumerate().filter(|(_, run)| run.missing > 0) {
-        lines.push(format!("WARNING: {} is partial: {} cases or outputs are missing", letter(n), run.missing));
-    }
-    for (n, run) in runs.iter().enumerate().filter(|(_, run)| run.timing != runs[0].timing) {
-        let [a, b] = [&runs[0], run].map(|run| if run.timing.is_empty() { "not known" } else { &run.timing });
-        lines.push(format!("WARNING: A and {n} were timed differently. A: {a}. {n}: {b}", n = letter(n)));
-    }
-    for n in 0..runs.len() {
-        let failed = comparison.rows.iter().filter(|row| row.causes[n].is_some()).count();
-        if failed > 0 {
-            let cases = if failed == 1 { "case has" } else { "cases have" };
-            lines.push(format!("{}: {failed} {cases} no time; the rows say why", letter(n)));
-        }
-    }
-    lines
-}
-
-/// What became of the outputs, next to those of the first run.
-pub fn outputs(comparison: &Comparison) -> Vec<String> {
-    let of_run = |(n, outputs): (usize, &Outputs)| {
-        let failed = outputs.failed.iter().map(|(name, error)| format!("{name} ({error})"));
-        let facts = [
-            (outputs.equal, "equal to A's, bit for bit", String::new()),
-            (outputs.different.len(), "different from A's", outputs.different.join(", ")),
-            (outputs.expected.len(), "different, as lengths above the axis size are", outputs.expected.join(", ")),
-            (
-                outputs.not_compared.len(),
-                "not compared",
-                outputs.not_compared.values().next().cloned().unwrap_or_default(),
-            ),
-            (outputs.failed.len(), "failed", failed.collect::<Vec<_>>().join("; ")),
-            (outputs.missing, "that only one of the two runs has", String::new()),
-        ];
-        let known = facts.into_iter().filter(|(count, ..)| *count > 0);
-        known.map(move |(count, what, which)| {
-            let which = if which.is_empty() { which } else { format!(": {which}") };
-            format!("{}: {} {what}{which}", letter(n + 1), counted(count, "output"))
-        })
-    };
-    comparison.outputs.iter().enumerate().flat_map(of_run).collect()
 }

@@ -11,24 +11,28 @@ use crate::out::shown_whole;
 /// For a terminal of that width, or as Markdown.
 pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
     let (bullet, bold) = if width.is_none() { ("- ", "**") } else { ("", "") };
-    let mut lines = Vec::new();
-    for (n, run) in comparison.runs.iter().enumerate() {
-        lines.push(format!("{bullet}{bold}{}: {}{bold}: {}", letter(n), run.label, machine(run)));
+    let mut blocks = Vec::new();
+    for verdict in &comparison.verdicts {
+        let lines = [("by type", &verdict.by_type), ("by kind", &verdict.by_kind)];
+        let known = lines.into_iter().filter(|(_, line)| !line.is_empty());
+        let lines = known.map(|(by, line)| format!("{bullet}{by}: {line}"));
+        blocks.push(std::iter::once(format!("{bold}{}{bold}", verdict.sentence)).chain(lines).collect());
     }
-    lines.push(String::new());
-    let not_compared = comparison.not_compared.iter().map(|why| format!("not compared: {why}"));
-    let said = tables::warnings(comparison).into_iter().chain(tables::outputs(comparison)).chain(not_compared);
-    lines.extend(said.map(|line| format!("{bullet}{line}")));
-    let text = lines.iter().map(|line| shown_whole(line)).collect::<Vec<_>>().join("\n");
-    let said = width.map_or_else(|| escaped(&text), |width| wrapped(&text, width));
-    let mut blocks = vec![said.trim_end().to_owned()];
-    if !comparison.groups.is_empty() {
-        blocks.push(drawn(&tables::groups(comparison), width));
-    }
-    blocks.extend(tables::cases(comparison).iter().map(|table| drawn(table, width)));
+    let runs = comparison.runs.iter().enumerate();
+    blocks.push(
+        runs.map(|(n, run)| format!("{bullet}{bold}{}: {}{bold}: {}", letter(n), run.label, machine(run))).collect(),
+    );
+    let notes = comparison.warnings.iter().cloned().chain(comparison.notes());
+    blocks.push(notes.map(|note| format!("{bullet}{note}")).collect::<Vec<_>>());
+    let said = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| {
+        let text = lines.iter().map(|line| shown_whole(line)).collect::<Vec<_>>().join("\n");
+        width.map_or_else(|| escaped(&text), |width| wrapped(&text, width)).trim_end().to_owned()
+    });
+    let tables = tables::groups(comparison).into_iter().chain(tables::cases(comparison));
     let more = "More figures, such as bytes, noise, GB/s and of baseline: --format csv";
-    blocks.push(width.map_or(more.to_owned(), |width| wrapped(more, width)));
-    blocks.join("\n\n") + "\n"
+    let more = width.map_or(more.to_owned(), |width| wrapped(more, width));
+    let blocks = said.chain(tables.map(|table| drawn(&table, width))).chain([more]);
+    blocks.collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
 /// A run's machine, timing and notes in one line.
@@ -44,7 +48,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Lines that are no wider, but for words that are.
-fn wrapped(text: &str, width: u16) -> String {
+pub fn wrapped(text: &str, width: u16) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     table.add_row([text]);

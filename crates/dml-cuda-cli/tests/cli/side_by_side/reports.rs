@@ -133,7 +133,7 @@ fn a_report_replaces_nothing_unasked() {
     replaces_no_run(&folder, "b.json");
     folder.refuses(&report(&["-o", "new/r.html"]), "the folder new is not there");
     folder.refuses(&report(&["-o", "r.pdf"]), "r.pdf has no ending of a format, must be .txt, .md, .csv");
-    assert!(folder.well(&report(&["-o", "-"])).starts_with("A: a"));
+    assert!(folder.well(&report(&["-o", "-"])).contains("A: a"));
 }
 
 /// Checks that a model does not write over a run.
@@ -151,12 +151,12 @@ fn a_run_may_be_utf_16() {
     let folder = two_runs();
     let run = String::from_utf8(folder.read("a.json")).expect("text");
     folder.write("wide.json", crate::utf_16(&run));
-    assert!(folder.well(&["report", "wide.json"]).starts_with("A: a"));
+    assert!(folder.well(&["report", "wide.json"]).contains("A: a"));
     replaces_no_run(&folder, "wide.json");
     folder.well(&["report", "a.json", "-o", "wide.json", "--format", "json", "--overwrite"]);
     let big_endian: Vec<u8> = crate::utf_16(&run).chunks(2).flat_map(|unit| [unit[1], unit[0]]).collect();
     folder.write("big.json", big_endian);
-    assert!(folder.well(&["report", "big.json"]).starts_with("A: a"));
+    assert!(folder.well(&["report", "big.json"]).contains("A: a"));
     folder.write("odd.json", &crate::utf_16(&run)[1..]);
     folder.refuses(&["report", "odd.json"], "odd.json: the run cannot be read: ");
 }

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
 
 use super::baseline;
-use super::cases::{random, Case};
 use super::plain::{Gpu, Way};
-use super::suite::case_named;
+use super::suite::{self, random, Case};
+use super::work::Mode;
 use crate::options::Repeated;
 use crate::run::events;
 use crate::run::samples::{Result, Samples};
@@ -32,9 +32,9 @@ const RANDOM_BYTES: usize = 16_777_213;
 
 /// Times the case, and prints what a run with `--format json` prints, its baseline last.
 pub fn time(name: &str, times: &Repeated, device: &Device) -> Result<ExitCode, String> {
-    let case = case_named(name).ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
+    let case = suite::named(name).ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
     events::line(&events::device(device, true, device.compile_options()))?;
-    let (timed, baseline) = samples(&case, times, device).map_err(|error| error.to_string())?;
+    let (timed, baseline) = samples(case, times, device).map_err(|error| error.to_string())?;
     events::line(&events::dispatched(name, &timed, times.repeat))?;
     events::line(&events::dispatched("baseline", &baseline, times.repeat))?;
     Ok(ExitCode::SUCCESS)
@@ -42,8 +42,8 @@ pub fn time(name: &str, times: &Repeated, device: &Device) -> Result<ExitCode, S
 
 fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, Samples)> {
     let lengths = case.lengths();
-    let moved = case.floor_bytes(&lengths);
-    let total = case.desc.output_tensor().total_tensor_size_in_bytes;
+    let work = case.work.as_ref().ok_or("the case is not timed")?;
+    let (moved, total) = (work.bytes, case.output_bytes());
     let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
     let sets = (0..sets).map(|_| Bound::new(case, device, &lengths)).collect::<Result<Vec<_>>>()?;
     let gpu = Gpu::new(device)?;
@@ -55,10 +55,10 @@ fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, S
     let mut dispatched = || Samples::take(times, stream, graph.as_mut(), queue);
     // A GPU that waited has lower clocks: nothing is timed until they are up.
     dispatched()?;
-    let plain = if case.is_fill() { moved } else { (moved / 2).min(total) };
+    let plain = if work.mode == Mode::Fill { moved } else { (moved / 2).min(total) };
     let inputs: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
     let outputs: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
-    let baseline = baseline::of_case(&gpu, case.mode(), (&inputs, &outputs), plain, way, times)?;
+    let baseline = baseline::of_case(&gpu, work.mode, (&inputs, &outputs), plain, way, times)?;
     let timed = dispatched()?;
     check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, stream)?;
     Ok((timed, baseline))
@@ -74,18 +74,19 @@ struct Bound {
 
 impl Bound {
     fn new(case: &Case, device: &Device, lengths: &[u32]) -> Result<Self> {
-        let operator = device.compile_operator(&device.create_operator(case.desc.clone())?)?;
+        let operator = device.compile_operator(&device.create_operator(case.desc()?)?)?;
         let random = || {
             // There is room for the misalignment.
-            let buffer = device.create_buffer(case.desc.output_tensor().total_tensor_size_in_bytes + 256)?;
+            let buffer = device.create_buffer(case.output_bytes() + 256)?;
             write_random_bytes(&buffer).map(|()| buffer)
         };
         let range =
             |buffer: &Buffer| BufferBinding::range(buffer, case.misaligned, buffer.size_in_bytes() - case.misaligned);
         let output = random()?;
-        let input = (!case.is_fill() && !case.in_place).then(random).transpose()?;
+        let is_fill = lengths.is_empty();
+        let input = (!is_fill && !case.is_in_place()).then(random).transpose()?;
         let mut inputs = Vec::new();
-        if !case.is_fill() {
+        if !is_fill {
             let lengths = device.create_buffer_from(lengths)?;
             inputs = vec![range(input.as_ref().unwrap_or(&output)), BufferBinding::whole(&lengths)];
         }
@@ -138,13 +139,12 @@ mod tests {
     #[test]
     fn every_byte_of_a_result_is_checked() {
         for name in ["small_fill_of_64_bytes.f32.fill", "small_16x256.f16.copy", "small_16x256.u8.in_place"] {
-            let case =
-                crate::bench::cases::all().into_iter().find(|case| case.file_name().ends_with(name)).expect(name);
-            let bound = |lengths: &[u32]| Bound::new(&case, &Device::cpu(), lengths).expect(name);
+            let case = suite::all().find(|case| case.name.ends_with(name)).expect(name);
+            let bound = |lengths: &[u32]| Bound::new(case, &Device::cpu(), lengths).expect(name);
             let (lengths, stream) = (case.lengths(), Device::cpu().create_stream().expect("a stream"));
             let shorter: Vec<u32> = lengths.iter().map(|length| length / 2).collect();
             let is_right = |on_cpu: &[u32]| check(&[bound(&lengths)], &bound(on_cpu), &stream).is_ok();
-            assert_eq!((is_right(&lengths), is_right(&shorter)), (true, case.is_fill()), "{name}");
+            assert_eq!((is_right(&lengths), is_right(&shorter)), (true, lengths.is_empty()), "{name}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::cases::{self, Case};
+use super::suite;
 use super::work::Work;
 use crate::out::{shown, shown_path};
 use crate::schema;
@@ -156,10 +156,10 @@ impl Run {
         let mut run: Self = serde_json::from_str(text)
             .map_err(|error| failed(format!("this is no run: {}", shown(&schema::in_our_words(&error)))))?;
         // Runs of older releases do not say which lanes are side by side.
-        let side_by_side: BTreeSet<String> =
-            cases::all().into_iter().filter(Case::is_side_by_side).map(|case| case.name).collect();
+        let works = suite::all().filter(|case| case.descriptor.is_some()).filter_map(|case| case.work.as_ref());
+        let side_by_side: BTreeSet<&str> = works.filter(|work| work.side_by_side).map(|work| &*work.case).collect();
         for timed in &mut run.cases {
-            timed.work.side_by_side |= side_by_side.contains(&timed.work.case);
+            timed.work.side_by_side |= side_by_side.contains(&*timed.work.case);
         }
         run.file = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         run.check().map_err(failed)?;

@@ -9,10 +9,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::job::{Job, Task};
 use super::process::{self, Ended};
 use super::run::{Machine, Outcome};
-use super::suite::Wanted;
+use super::suite::Case;
 use crate::options::Bench;
 use crate::whole_file;
 
@@ -30,14 +29,13 @@ pub struct Answer {
 }
 
 pub trait Runner {
-    /// The cases whose names are asked for.
-    fn jobs(&self, only: Wanted) -> Vec<Job>;
+    fn cases(&self) -> Vec<Case>;
 
-    fn answer(&mut self, job: &Job) -> Result<Answer, String>;
+    fn answer(&mut self, case: &Case) -> Result<Answer, String>;
 
     /// Completes what is known of a machine and its device, and tells how samples are taken. Asked once, after a case
     /// has run, which may run again: an idle GPU lowers its clocks.
-    fn describe(&self, machine: &mut Machine, job: &Job) -> String;
+    fn describe(&self, machine: &mut Machine, case: &Case) -> String;
 }
 
 /// The runner that is asked for, if it starts.
@@ -66,15 +64,13 @@ fn folder(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<tempfile
 }
 
 /// The bytes that a small model wrote into its folder.
-fn output(folder: &Path, job: &Job) -> Result<Outcome, String> {
-    let name = format!("{}.bin", job.name);
+fn output(folder: &Path, case: &Case) -> Result<Outcome, String> {
+    let name = format!("{}.bin", case.name);
     let bytes = whole_file::read_regular(&folder.join(&name));
     let bytes = bytes.map_err(|error| format!("it wrote no file {name}: {error}"))?;
-    if let Task::Output { desc, .. } = &job.task {
-        let (found, required) = (bytes.len() as u64, desc.output_tensor().total_tensor_size_in_bytes);
-        if found != required {
-            return Err(format!("it wrote {found} bytes to {name}, must write {required}"));
-        }
+    let (found, required) = (bytes.len() as u64, case.output_bytes());
+    if found != required {
+        return Err(format!("it wrote {found} bytes to {name}, must write {required}"));
     }
     Ok(Outcome::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
 }

@@ -1,6 +1,5 @@
 //! `dml-cuda bench`: times cases, each in a process of its own, and writes the run case by case.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -8,10 +7,9 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::job::{Job, Task};
 use super::run::{Outcome, Output, Run, Timed, SCHEMA};
 use super::runner::{self, Answer};
-use super::suite;
+use super::suite::{self, Case, Lengths};
 use super::{machine, process};
 use crate::names::or_nearest;
 use crate::options::Bench;
@@ -30,33 +28,29 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let mut runner = runner::start(options)?;
     let only = options.only.as_deref().unwrap_or_default();
     if only.is_empty() {
-        complain!("Counting the bytes of all cases; then a GPU takes minutes, a CPU or DxDispatch up to half an hour");
+        complain!("All cases: a GPU takes minutes, a CPU or DxDispatch up to half an hour");
     }
-    let jobs = runner.jobs(&|name| name.contains(only));
-    if jobs.is_empty() {
-        // Names without the bytes of their cases.
-        let parts = RefCell::new(Vec::new());
-        runner.jobs(&|name| {
-            parts.borrow_mut().extend(name.split('.').map(str::to_owned));
-            false
-        });
-        let nearest = or_nearest(only, &parts.borrow().iter().map(String::as_str).collect::<Vec<_>>());
+    let all = runner.cases();
+    let cases: Vec<&Case> = all.iter().filter(|case| case.is_wanted(only)).collect();
+    if cases.is_empty() {
+        let parts: Vec<&str> = all.iter().flat_map(|case| case.name.split('.')).collect();
+        let nearest = or_nearest(only, &parts);
         return Err(format!("--only '{only}' is in the name of no case that this runner times{nearest}"));
     }
     let suite = suite::id(Some(options.tier).filter(|_| !options.cold_l2));
     let (machine, samples) = (machine::host(), options.samples);
     // Baselines are there twice.
-    let planned = jobs.iter().map(|job| &job.name).collect::<BTreeSet<_>>().len();
+    let planned = cases.iter().map(|case| &case.name).collect::<BTreeSet<_>>().len();
     let mut run = Run { schema: SCHEMA, suite, machine, samples, planned, ..Run::default() };
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    let progress = ProgressBar::new(jobs.len() as u64).with_style(style);
+    let progress = ProgressBar::new(cases.len() as u64).with_style(style);
     let mut failures = BTreeSet::new();
     let (mut device, mut written): (Option<String>, Option<String>) = (None, None);
     let (mut is_behind, mut timeouts) = (false, 0);
-    for job in &jobs {
-        progress.set_message(job.name.clone());
-        let tried = if timeouts < 3 { runner.answer(job) } else { Err(NOT_TRIED.to_owned()) };
+    for case in &cases {
+        progress.set_message(case.name.clone());
+        let tried = if timeouts < 3 { runner.answer(case) } else { Err(NOT_TRIED.to_owned()) };
         let answer = tried.and_then(|answer| match &device {
             Some(first) if *first != answer.device => {
                 Err(format!("it ran on {}, must run on {first} as the cases before it", answer.device))
@@ -73,15 +67,15 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         if device.is_none() && (answer.is_ok() || run.timing.is_empty()) {
             device = answer.as_ref().ok().map(|answer| answer.device.clone());
             run.machine.device = device.clone().unwrap_or_default();
-            run.timing = runner.describe(&mut run.machine, job);
+            run.timing = runner.describe(&mut run.machine, case);
             let on = if run.machine.device.is_empty() { "" } else { " on " };
             run.label = format!("{}{on}{}", run.machine.tool, run.machine.device);
         }
         // An error that several cases have is printed once.
         if let Some(error) = answer.as_ref().err().filter(|error| failures.insert((*error).clone())) {
-            progress.suspend(|| complain!("WARNING: {}: {error}", job.name));
+            progress.suspend(|| complain!("WARNING: {}: {error}", case.name));
         }
-        add(&mut run, job, answer);
+        add(&mut run, case, answer);
         if !is_printed(options) && !replaces {
             let failure = write(&run, &mut written, options, false).err();
             is_behind = failure.is_some();
@@ -119,10 +113,10 @@ fn advance(bar: &ProgressBar) {
 }
 
 /// Puts an answer into the run.
-fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
+fn add(run: &mut Run, case: &Case, answer: Result<Answer, String>) {
     let answer = answer.unwrap_or_else(|error| Answer {
         outcome: Some(Outcome::Error(error)),
-        dispatches: job.dispatches,
+        dispatches: case.dispatches,
         ..Answer::default()
     });
     let Answer { outcome, dispatches, baseline, notes, .. } = answer;
@@ -131,11 +125,11 @@ fn add(run: &mut Run, job: &Job, answer: Result<Answer, String>) {
             run.notes.push(note);
         }
     }
-    match (outcome, &job.work) {
+    match (outcome, &case.work) {
         (None, _) => run.planned -= 1,
         (Some(written), None) => {
-            let expected_to_differ = matches!(job.task, Task::Output { over_long: true, .. });
-            run.outputs.insert(job.name.clone(), Output { written, expected_to_differ });
+            let expected_to_differ = case.lengths == Lengths::OverLong;
+            run.outputs.insert(case.name.clone(), Output { written, expected_to_differ });
         }
         (Some(outcome), Some(work)) => match run.cases.iter_mut().find(|timed| timed.work.name() == work.name()) {
             Some(earlier) => earlier.outcome.add(outcome),

@@ -1,14 +1,13 @@
-//! Dispatchables: operator descriptors as DxDispatch writes them, read and written.
+//! Dispatchables: operator descriptors as DxDispatch writes them.
 
 use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorDataType,
     TensorFlags,
 };
-use serde_json::{json, Value};
 
 use super::json::Result;
 use super::node::Node;
-use super::value::{self, Number};
+use super::value;
 use crate::names::{likeness, or_nearest};
 
 /// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.
@@ -95,26 +94,6 @@ fn refuse_options(node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// A descriptor as DxDispatch writes it.
-pub fn write(desc: &OperatorDesc) -> Value {
-    let fields = match desc {
-        OperatorDesc::FillValueSequence(fill) => json!({
-            "OutputTensor": write_tensor(&fill.output_tensor),
-            "ValueDataType": fill.value_data_type.name(),
-            "ValueStart": Number::new(fill.value_start.to_bits(), fill.value_data_type),
-            "ValueDelta": Number::new(fill.value_delta.to_bits(), fill.value_data_type),
-        }),
-        OperatorDesc::ReverseSubsequences(reverse) => json!({
-            "InputTensor": write_tensor(&reverse.input_tensor),
-            "SequenceLengthsTensor": write_tensor(&reverse.sequence_lengths_tensor),
-            "OutputTensor": write_tensor(&reverse.output_tensor),
-            "Axis": reverse.axis,
-        }),
-        _ => unreachable!("the runner neither reads nor makes {desc:?}"),
-    };
-    json!({ "type": desc.operator_type().name(), "desc": fields })
-}
-
 /// A name of `DML_TENSOR_DATA_TYPE`, full or abbreviated.
 pub fn data_type(node: &Node) -> Result<TensorDataType> {
     let (name, names) = (node.string()?, TensorDataType::ALL.map(TensorDataType::name));
@@ -178,17 +157,4 @@ fn flags(node: &Node) -> Result<TensorFlags> {
         "DML_TENSOR_FLAG_OWNED_BY_DML" | "OWNED_BY_DML" => Ok(TensorFlags::OwnedByDml),
         _ => Err(node.unknown("DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML", &["NONE", "OWNED_BY_DML"])),
     }
-}
-
-/// A tensor as DxDispatch writes it.
-pub fn write_tensor(desc: &BufferTensorDesc) -> Value {
-    let mut tensor = json!({
-        "DataType": desc.data_type.name(),
-        "Sizes": desc.sizes,
-        "TotalTensorSizeInBytes": desc.total_tensor_size_in_bytes,
-    });
-    if let Some(strides) = &desc.strides {
-        tensor["Strides"] = json!(strides);
-    }
-    tensor
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
 #[derive(Args)]
 pub struct Bench {
@@ -68,7 +69,8 @@ pub struct Tune {
 }
 
 /// How large the tensors of a bench may be, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
 #[repr(u64)]
 pub enum Tier {
     /// Tensors of up to 64 MiB

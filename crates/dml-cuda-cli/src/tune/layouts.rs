@@ -5,7 +5,7 @@ use std::path::Path;
 use dml_cuda::{BufferTensorDesc, Device, OperatorDesc, ReverseSubsequencesDesc, TensorDataType};
 use serde::Deserialize;
 
-use crate::bench::cases::random;
+use crate::bench::suite::random;
 use crate::out::shown_path;
 use crate::whole_file;
 

@@ -6,9 +6,8 @@ use std::process::Command;
 
 use super::transcript::{self, Transcript};
 use super::{Answer, Runner};
-use crate::bench::job::Job;
 use crate::bench::run::Machine;
-use crate::bench::suite::{self, Wanted};
+use crate::bench::suite::{self, Case};
 use crate::options::Bench;
 use crate::out::shown_path;
 
@@ -67,10 +66,10 @@ impl<'a> DxDispatch<'a> {
     }
 
     /// Runs a model, which must succeed.
-    fn run(&self, folder: &Path, job: &Job, options: &str, printed: &mut Transcript) -> Result<(), String> {
-        let words = format!("{}.json{options}", job.name);
+    fn run(&self, folder: &Path, case: &Case, options: &str, printed: &mut Transcript) -> Result<(), String> {
+        let words = format!("{}.json{options}", case.name);
         let ended = super::run(&mut self.command(), folder, &words, self.asked)?;
-        printed.read(&format!("{}\n{}", ended.stdout, ended.stderr), &job.name);
+        printed.read(&format!("{}\n{}", ended.stdout, ended.stderr), &case.name);
         match &printed.failure {
             None if ended.status.success() => Ok(()),
             Some(cause) => Err(format!("{cause} ({})", ended.status)),
@@ -81,29 +80,29 @@ impl<'a> DxDispatch<'a> {
 
 impl Runner for DxDispatch<'_> {
     /// Without cases in place, where DirectML returns wrong data, and plain fills, which are none of its operators.
-    fn jobs(&self, only: Wanted) -> Vec<Job> {
-        let is_directmls = |job: &Job| job.work.as_ref().is_none_or(|work| work.mode.is_directmls());
-        suite::jobs(self.asked.tier, only).into_iter().filter(is_directmls).collect()
+    fn cases(&self) -> Vec<Case> {
+        let is_directmls = |case: &Case| case.work.as_ref().is_none_or(|work| work.mode.is_directmls());
+        suite::of_tier(self.asked.tier).into_iter().filter(is_directmls).collect()
     }
 
-    fn answer(&mut self, job: &Job) -> Result<Answer, String> {
-        let folder = super::folder(job.files()?)?;
-        let (dispatches, mut printed) = (job.dispatches, Transcript::default());
-        if job.work.is_none() {
-            self.run(folder.path(), job, "", &mut printed)?;
+    fn answer(&mut self, case: &Case) -> Result<Answer, String> {
+        let folder = super::folder(case.files()?)?;
+        let (dispatches, mut printed) = (case.dispatches, Transcript::default());
+        if case.work.is_none() {
+            self.run(folder.path(), case, "", &mut printed)?;
         } else {
             // Samples have four decimals. The medians of five more runs have six.
             for verbosity in [2, 0, 0, 0, 0, 0] {
                 let options = format!(" -i {} -w 1 -r {dispatches} -v {verbosity}", self.asked.samples + 1);
-                self.run(folder.path(), job, &options, &mut printed)?;
+                self.run(folder.path(), case, &options, &mut printed)?;
             }
         }
         let device = printed.device.take().ok_or("it printed no line \"Running on '…'\"")?;
-        let outcome = if job.work.is_none() { super::output(folder.path(), job)? } else { printed.outcome()? };
+        let outcome = if case.work.is_none() { super::output(folder.path(), case)? } else { printed.outcome()? };
         Ok(Answer { device, outcome: Some(outcome), dispatches, ..Answer::default() })
     }
 
-    fn describe(&self, machine: &mut Machine, _: &Job) -> String {
+    fn describe(&self, machine: &mut Machine, _: &Case) -> String {
         self.tool.clone_into(&mut machine.tool);
         machine.driver = transcript::driver(&self.adapters, &machine.device).unwrap_or_default();
         TIMING.to_owned()

@@ -9,10 +9,9 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use super::{Answer, Runner};
-use crate::bench::job::{Job, Task};
 use crate::bench::run::{Machine, Outcome};
-use crate::bench::suite::Wanted;
-use crate::bench::{machine, onnx, process};
+use crate::bench::suite::{self, Case};
+use crate::bench::{machine, process};
 use crate::options::Bench;
 use crate::out::{shown, shown_path};
 
@@ -92,10 +91,18 @@ impl<'a> OnnxRuntime<'a> {
         Ok(runner)
     }
 
-    /// What a process says to a question, or of itself.
-    fn ask(&self, question: Option<&Value>) -> Result<Said, String> {
+    /// What a process says of a case: a model of one node, and whether its output is compared, not timed. Or what it
+    /// says of itself.
+    fn ask(&self, case: Option<&Case>) -> Result<Said, String> {
         let mut command = Command::new(&self.python);
-        command.arg("worker.py").arg(self.settings.to_string()).args(question.map(Value::to_string));
+        let question = case.map(|case| {
+            let mut node = case.onnx.clone().unwrap_or_default();
+            node["name"] = json!(case.name);
+            node["dispatches"] = json!(case.dispatches);
+            node["check"] = json!(case.work.is_none());
+            node.to_string()
+        });
+        command.arg("worker.py").arg(self.settings.to_string()).args(question);
         let timeout = Duration::from_secs(self.asked.timeout.into());
         let ended = process::run(command.current_dir(self.folder.path()), timeout)?;
         if ended.stdout.is_empty() {
@@ -109,18 +116,24 @@ impl<'a> OnnxRuntime<'a> {
     }
 }
 
+/// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the
+/// wrong lengths.
+fn has_features(case: &Case) -> bool {
+    let shape = case.onnx.as_ref().and_then(|node| node["shape"].as_array());
+    shape.is_some_and(|shape| shape.iter().skip(2).any(|size| *size != 1))
+}
+
 impl Runner for OnnxRuntime<'_> {
-    fn jobs(&self, only: Wanted) -> Vec<Job> {
-        onnx::jobs(self.asked.tier, only)
+    fn cases(&self) -> Vec<Case> {
+        suite::of_onnx(self.asked.tier)
     }
 
-    fn answer(&mut self, job: &Job) -> Result<Answer, String> {
-        let Task::Onnx(node) = &job.task else { return Err("it is no ONNX model".to_owned()) };
+    fn answer(&mut self, case: &Case) -> Result<Answer, String> {
         let (device, notes) = (self.hello.device.clone(), vec![self.hello.versions.clone()]);
         let mut answer = Answer { device, dispatches: 1, notes, ..Answer::default() };
-        let about = |why: String| format!("{}: {}", job.name, shown(&why));
-        answer.outcome = match self.ask(Some(node)) {
-            Err(why) if self.hello.provider == "DmlExecutionProvider" && onnx::has_features(node) => {
+        let about = |why: String| format!("{}: {}", case.name, shown(&why));
+        answer.outcome = match self.ask(Some(case)) {
+            Err(why) if self.hello.provider == "DmlExecutionProvider" && has_features(case) => {
                 let known = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";
                 Some(Outcome::NotCompared(format!("{known}: {}", shown(&why))))
             }
@@ -140,14 +153,10 @@ impl Runner for OnnxRuntime<'_> {
         Ok(answer)
     }
 
-    fn describe(&self, machine: &mut Machine, job: &Job) -> String {
+    fn describe(&self, machine: &mut Machine, case: &Case) -> String {
         let Hello { tool, device, pci, provider, .. } = &self.hello;
         tool.clone_into(&mut machine.tool);
-        let again = || {
-            if let Task::Onnx(node) = &job.task {
-                let _ = self.ask(Some(node)); // Its time is that of the first answer.
-            }
-        };
+        let again = || drop(self.ask(Some(case))); // Its time is that of the first answer.
         [machine.device, machine.driver, machine.clocks] = machine::nvidia(pci, again).unwrap_or_else(|| {
             let adapters = if device.contains("CPU") { None } else { machine::windows_adapters() };
             let of = adapters.map(|adapters| format!(" of: {adapters}")).unwrap_or_default();

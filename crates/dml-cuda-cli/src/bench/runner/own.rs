@@ -8,10 +8,10 @@ use dml_cuda::DeviceError;
 use serde::Deserialize;
 
 use super::{Answer, Runner};
-use crate::bench::job::{Job, Task};
 use crate::bench::run::{Machine, Outcome};
 use crate::bench::statistics::median;
-use crate::bench::suite::{self, Wanted};
+use crate::bench::suite::{self, Case};
+use crate::bench::work::Mode;
 use crate::bench::{kernel, machine, process};
 use crate::options::Bench;
 use crate::out::{complain, shown};
@@ -94,37 +94,37 @@ impl<'a> Own<'a> {
         Err(format!("{} ({})", shown(error.unwrap_or("no error was printed")), ended.status))
     }
 
-    fn words(&self, job: &Job) -> String {
+    fn words(&self, case: &Case) -> String {
         let fill = if self.asked.cold_l2 { "write" } else { "fill" };
-        match &job.task {
-            Task::Copy(bytes) => format!("baseline copy {bytes}"),
-            Task::Fill(bytes) => format!("baseline {fill} {bytes}"),
-            _ if self.asked.cold_l2 => format!("kernel {}", job.name),
-            _ => format!("{}.json --format json", job.name),
+        match case.work.as_ref().map(|work| (work.mode, work.bytes)) {
+            Some((Mode::BaselineOfCopies, moved)) => format!("baseline copy {}", moved / 2),
+            Some((Mode::BaselineOfFills, bytes)) => format!("baseline {fill} {bytes}"),
+            _ if self.asked.cold_l2 => format!("kernel {}", case.name),
+            _ => format!("{}.json --format json", case.name),
         }
     }
 }
 
 impl Runner for Own<'_> {
-    fn jobs(&self, only: Wanted) -> Vec<Job> {
+    fn cases(&self) -> Vec<Case> {
         match self.asked.cold_l2 {
-            true => suite::cold_jobs(only),
-            false => suite::jobs(self.asked.tier, only),
+            true => suite::cold(),
+            false => suite::of_tier(self.asked.tier),
         }
     }
 
-    fn answer(&mut self, job: &Job) -> Result<Answer, String> {
-        let folder = super::folder(if self.asked.cold_l2 { Vec::new() } else { job.files()? })?;
-        let (words, notes) = (self.words(job), vec![self.note.clone()]);
+    fn answer(&mut self, case: &Case) -> Result<Answer, String> {
+        let folder = super::folder(if self.asked.cold_l2 { Vec::new() } else { case.files()? })?;
+        let (words, notes) = (self.words(case), vec![self.note.clone()]);
         let once = |iterations: u32, dispatches: u32| {
             self.call(folder.path(), &format!("{words} -i {iterations} -r {dispatches}"))
         };
-        if job.work.is_none() {
+        if case.work.is_none() {
             let device = once(1, 1)?.0.name;
-            let outcome = Some(super::output(folder.path(), job)?);
+            let outcome = Some(super::output(folder.path(), case)?);
             return Ok(Answer { device, outcome, dispatches: 1, notes, ..Answer::default() });
         }
-        let (mut iterations, mut dispatches) = (self.asked.samples + 1, job.dispatches);
+        let (mut iterations, mut dispatches) = (self.asked.samples + 1, case.dispatches);
         // Only a first run tells how slow a CPU is.
         if self.device.name == CPU {
             let first = once(1, 1)?.1.concat().into_iter().fold(0.1, f64::max) / 1e3;
@@ -140,7 +140,7 @@ impl Runner for Own<'_> {
         Ok(Answer { device: device.name, outcome, dispatches, baseline, notes })
     }
 
-    fn describe(&self, machine: &mut Machine, _: &Job) -> String {
+    fn describe(&self, machine: &mut Machine, _: &Case) -> String {
         machine.tool = format!("dml-cuda {}", env!("CARGO_PKG_VERSION"));
         machine.commit = option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned();
         let Device { name, driver, pci, timing } = &self.device;

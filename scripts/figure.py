@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws docs/side-by-side.svg, the figure of benches/, with target/release/dml-cuda, from benches/record: the cases of
-the bench, and the layouts of 2026-11-24-sweep.md."""
+"""Draws with target/release/dml-cuda, from benches/record: docs/benchmark.svg, DirectML next to this library, and
+docs/side-by-side.svg, the figure of benches/, of the cases of the bench and the layouts of 2026-11-24-sweep.md."""
 
 import json
 import math
@@ -29,9 +29,14 @@ def main():
         files = [Path(folder) / name for name in RUNS.values()]
         for file, run in zip(files, runs):
             file.write_text(json.dumps(run), encoding="utf-8")
-        labels = [word for label in RUNS for word in ("--label", f"{label} on NVIDIA H200")]
-        figure = ROOT / "docs" / "side-by-side.svg"
-        subprocess.run([ROOT / "target" / "release" / "dml-cuda", "report", *files, *labels, "-o", figure, "--overwrite"], check=True)
+        draw("side-by-side", files, [f"{label} on NVIDIA H200" for label in RUNS])
+    ours, directml = (H200 / f"{RUNS[name]}.json" for name in list(RUNS)[:2])
+    draw("benchmark", [directml, ours], ["DirectML 1.13.1 on NVIDIA H200, Linux", "dml-cuda on NVIDIA H200, Linux"])
+
+
+def draw(name, files, labels):
+    words = [word for label in labels for word in ("--label", label)]
+    subprocess.run([ROOT / "target" / "release" / "dml-cuda", "report", *files, *words, "-o", ROOT / "docs" / f"{name}.svg", "--overwrite"], check=True)
 
 
 main()

@@ -18,7 +18,8 @@ H200 = BENCHES / "record" / "nvidia-h200"
 # Runs of `dml-cuda bench --cold-l2`: one of all cases, one of those whose kernels changed since, and one of those whose
 # baseline was of too many bytes.
 COLD = [H200 / f"{run}.json" for run in ("2026-11-23-cold", "2026-11-23-cold-rows-of-bytes", "2026-11-25-cold-short-lanes")]
-TORCH = H200 / "torch-compile-2026-11-21.json"
+# The cases, and the goals of some.
+SUITE = ROOT / "crates" / "dml-cuda-cli" / "src" / "bench" / "suite.jsonl"
 # Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
 ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]
 
@@ -26,7 +27,7 @@ ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-
 RNN, FORMS = "../nvidia-h100/2026-11-27-rnn.md", r"^\| (LSTM|GRU) \[([^|]+\|){7}$"
 
 TYPES = ("u8", "f16", "f32", "i64")
-# How the names of cases begin that have tables of their own. One table has all others.
+# How the names of cases begin that no table has, and of those in the table of small work.
 ODD = ("lanes odd", "lanes long", "block long", "transposed")
 SMALL = ("small", "tokens", "lanes of", "model", "blocks of")
 
@@ -59,7 +60,7 @@ def by_type(names, cell, modes=("fill", "copy", "in place")):
 
 
 def cold_table(begin, text):
-    """The cases whose names begin so, or without a beginning those of no other table."""
+    """The cases whose names begin so, or without a beginning all others."""
     cases = read(*COLD)
     is_wanted = lambda name: name.startswith(begin) if begin else not name.startswith((*ODD, *SMALL, "512 MiB"))
     names = filter(is_wanted, dict.fromkeys(name for name, *_ in cases))
@@ -71,11 +72,18 @@ def in_the_l2():
     return cold_table(SMALL, lambda time, *_: f"{time:.2f}") + f"\n| an empty kernel |  |  | {empty:.2f} |  |"
 
 
-def of_torch():
-    ours, torch = read(*COLD), read(TORCH)
-    cell = lambda *key: f"{ours[key][0]:.0f}, {torch[key][0]:.0f}" if key in torch else None
-    names = dict.fromkeys(name for name, *_ in torch if name.startswith(ODD))
-    return by_type(names, cell, ["copy"])
+def of_goals():
+    """A line for each goal: the cases that have it, and how many meet it."""
+    found, goals = read(*COLD), {}
+    for case in map(json.loads, SUITE.read_text(encoding="utf-8").splitlines()):
+        if "goal" in case:
+            time, floor, _ = found[case["case"], case["type"], case["mode"]]
+            names, ratios = goals.setdefault(case["goal"], ({}, []))
+            names[case["case"]] = ratios.append(round(floor / time, 2))
+    met = lambda goal, ratios: sum(ratio >= goal for ratio in ratios)
+    lines = [[f"{goal:.2f}", "; ".join(names), str(len(ratios)), str(met(goal, ratios))] for goal, (names, ratios) in sorted(goals.items(), reverse=True)]
+    lines.append(["all", "", *(str(sum(int(line[column]) for line in lines)) for column in (2, 3))])
+    return table(["goal, of the floor", "cases, some of them copying or in place only", "count", "meet it"], lines)
 
 
 def of_onnxruntime(mode, types):
@@ -175,8 +183,7 @@ TABLES = {
     "of the floor": lambda: cold_table(None, lambda time, floor, _: floor and f"{floor / time:.2f}"),
     "of the baseline": lambda: cold_table(None, lambda time, _, baseline: baseline and f"{baseline / time:.2f}"),
     "microseconds in the L2": in_the_l2,
-    "odd layouts": lambda: cold_table(ODD, lambda time, floor, _: floor and f"{floor / time:.2f}"),
-    "torch.compile": of_torch,
+    "goals": of_goals,
     "ONNX Runtime, ReverseSequence": lambda: of_onnxruntime("copy", TYPES),
     "ONNX Runtime, Range": lambda: of_onnxruntime("fill", ("i16", "i32", "i64", "f32", "f64")),
 }

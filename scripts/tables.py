@@ -79,9 +79,11 @@ def of_goals():
         if "goal" in case:
             time, floor, _ = found[case["case"], case["type"], case["mode"]]
             names, ratios = goals.setdefault(case["goal"], ({}, []))
-            names[case["case"]] = ratios.append(round(floor / time, 2))
-    met = lambda goal, ratios: sum(ratio >= goal for ratio in ratios)
-    lines = [[f"{goal:.2f}", "; ".join(names), str(len(ratios)), str(met(goal, ratios))] for goal, (names, ratios) in sorted(goals.items(), reverse=True)]
+            ratios.append(round(floor / time, 2))
+            names[case["case"]] = None
+    lines = []
+    for goal, (names, ratios) in sorted(goals.items(), reverse=True):
+        lines.append([f"{goal:.2f}", "; ".join(names), str(len(ratios)), str(sum(ratio >= goal for ratio in ratios))])
     lines.append(["all", "", *(str(sum(int(line[column]) for line in lines)) for column in (2, 3))])
     return table(["goal, of the floor", "cases, some of them copying or in place only", "count", "meet it"], lines)
 

@@ -47,7 +47,7 @@ pub enum Lengths {
     /// From 0 to the axis size.
     #[default]
     Random,
-    /// Of the axis size: one draw says nothing.
+    /// Three quarters of the axis size, because one draw says nothing.
     ThreeQuarters,
     /// From both ends in turn: 0, the axis size, 1, one less than that, and so on.
     InTurn,
@@ -104,7 +104,7 @@ pub fn cold() -> Vec<Case> {
     cases
 }
 
-/// Those that ONNX can express.
+/// The cases that ONNX can express.
 pub fn of_onnx(tier: Tier) -> Vec<Case> {
     all().filter(|case| case.is_in(tier) && case.onnx.is_some()).cloned().collect()
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of README.md, benches/README.md, benches/TUNING.md, docs/pytorch.md and docs/versions.md, between
+"""Writes the tables of README.md, benches/README.md, docs/pytorch.md and docs/versions.md, between
 `<!-- table: NAME -->` and `<!-- end -->`, from benches/record and the list of least versions. `--check` only compares.
 Fails if a file names another least version."""
 
@@ -193,7 +193,7 @@ TABLES = {
 
 def main():
     stale = []
-    for path in ROOT / "README.md", BENCHES / "README.md", BENCHES / "TUNING.md", ROOT / "docs" / "pytorch.md", ROOT / "docs" / "versions.md":
+    for path in ROOT / "README.md", BENCHES / "README.md", ROOT / "docs" / "pytorch.md", ROOT / "docs" / "versions.md":
         old = path.read_text(encoding="utf-8")
         write = lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}"
         new = re.sub(r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)", write, old, flags=re.DOTALL)

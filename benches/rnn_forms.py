@@ -86,7 +86,8 @@ def by_fill():
 
 
 def times_by_form(kind, size, dtype, is_eager):
-    for packed, _, ours, without in calls_of(kind, size, dtype, torch.randint(1, size[0] + 1, size[1:2], device=DEVICE)):
+    lengths = torch.randint(1, size[0] + 1, size[1:2], device=DEVICE)
+    for packed, _, ours, without in calls_of(kind, size, dtype, lengths):
         if is_eager:
             yield from host_times([packed, ours], 1, 3, whole=True)
             continue

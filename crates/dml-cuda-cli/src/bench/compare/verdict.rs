@@ -28,7 +28,7 @@ pub struct Verdict {
 pub struct Group {
     pub name: String,
     pub cases: usize,
-    /// The geometric mean of the speed-ups over the first run. Of the only run it is that of its shares of the baseline.
+    /// The geometric mean of the speed-ups over the first run. An only run has that of its shares of the baseline.
     pub mean: f64,
     /// The least and the greatest of them.
     pub range: (f64, f64),
@@ -44,7 +44,7 @@ pub struct Group {
 }
 
 impl Verdict {
-    /// Of the only run.
+    /// What there is to say of the only run.
     pub fn of_run(rows: &[Row]) -> Self {
         let groups = grouped(rows, |name, rows| Group::new(name, &shares(&rows, 0)));
         let mut verdict = Self::of_groups('A', groups);
@@ -58,7 +58,7 @@ impl Verdict {
         verdict
     }
 
-    /// Of a run next to the first one. `other_machine` is why nothing is decided.
+    /// What there is to say of a run next to the first one. `other_machine` is why nothing is decided.
     pub fn of_pair(rows: &[Row], run: usize, threshold: f64, other_machine: Option<&str>) -> Self {
         let groups = grouped(rows, |name, rows| {
             let changed = rows.into_iter().filter_map(|row| Some((row, row.changes[run - 1]?)));
@@ -88,8 +88,8 @@ impl Verdict {
         verdict
     }
 
-    /// A group's mean, marked if it is UNSURE, and its range: shares of the baseline, or the faster run's speed over the
-    /// other's.
+    /// A group's mean, marked if it is UNSURE, and its range: of the baseline's speed, or of how many times as fast the
+    /// faster run is.
     pub fn figures(&self, group: &Group) -> (String, String) {
         let (mean, (low, high)) = (group.mean, group.range);
         match group.status {

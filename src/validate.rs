@@ -11,7 +11,8 @@ mod rules;
 mod tensor;
 mod version;
 
-use crate::desc::{minimum_feature_level, FeatureLevel, Names, OperatorDesc, Place};
+use crate::desc::MAX_DIMENSIONS;
+use crate::desc::{minimum_feature_level, FeatureLevel, Names, OperatorDesc, OperatorType, Place, TensorRole};
 use rule_set::RuleSet;
 pub use rules::{ParseRuleError, Requirement, Rule, ValidationError};
 pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
@@ -47,6 +48,14 @@ impl ValidationErrors {
         let required = format!("strides that place no two elements of Sizes {sizes:?} in the same memory");
         broken.requirement = Requirement::MustBe(required);
         Self(vec![broken])
+    }
+
+    /// More dimensions than a caller wants to read the sizes of.
+    #[doc(hidden)]
+    pub fn too_many_dimensions(operator: OperatorType, tensor: TensorRole, found: u32) -> Self {
+        let place = Place::of(operator, Some(tensor), "DimensionCount");
+        let required = Requirement::MustBe(format!("from 1 to {MAX_DIMENSIONS}"));
+        Self(vec![Rule::TensorDimensionCount.broken(place, found, required)])
     }
 
     /// The broken rules.

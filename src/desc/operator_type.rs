@@ -57,7 +57,7 @@ impl OperatorType {
     }
 
     /// The name of its descriptor: places in error messages begin with it.
-    pub(crate) const fn desc_name(self) -> &'static str {
+    pub const fn desc_name(self) -> &'static str {
         match self {
             Self::FillValueSequence => "FillValueSequenceDesc",
             Self::ReverseSubsequences => "ReverseSubsequencesDesc",

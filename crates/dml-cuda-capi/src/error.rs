@@ -27,7 +27,7 @@ pub unsafe extern "C" fn dml_cuda_error_message(error: *const DML_CUDA_ERROR) ->
 /// Returns how many rules the descriptor breaks, or 0 if the error is of another kind.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_error_violation_count(error: *const DML_CUDA_ERROR) -> u32 {
-    enter!([error], 0, error.failure.violations.len() as u32)
+    enter!([error], 0, error.violations.len() as u32)
 }
 
 /// Reads the broken rule with this index. The texts belong to the error.
@@ -37,16 +37,7 @@ pub unsafe extern "C" fn dml_cuda_error_violation(
     index: u32,
     violation: *mut DML_CUDA_VIOLATION,
 ) -> DML_CUDA_STATUS {
-    enter!(null_mut(), [error], write(violation), {
-        let found = violation_at(error, index)?;
-        DML_CUDA_VIOLATION {
-            Rule: found.rule.as_ptr(),
-            Place: found.place.as_ptr(),
-            Found: found.found.as_ptr(),
-            Required: found.required.as_ref().map_or(std::ptr::null(), |required| required.as_ptr()),
-            NeededFeatureLevel: found.level,
-        }
-    })
+    enter!(null_mut(), [error], write(violation), violation_at(error, index)?.rule)
 }
 
 /// Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the
@@ -57,11 +48,7 @@ pub unsafe extern "C" fn dml_cuda_error_violation_place(
     index: u32,
     place: *mut DML_CUDA_PLACE,
 ) -> DML_CUDA_STATUS {
-    enter!(null_mut(), [error], write(place), {
-        let found = violation_at(error, index)?;
-        let field = found.field.as_ref().map_or(std::ptr::null(), |field| field.as_ptr());
-        DML_CUDA_PLACE { Tensor: found.tensor, Index: found.index, Field: field }
-    })
+    enter!(null_mut(), [error], write(place), violation_at(error, index)?.place)
 }
 
 /// Words the message for a call on arrays with what the caller calls its arguments. Free the text with
@@ -88,7 +75,7 @@ pub unsafe extern "C" fn dml_cuda_error_words(
 }
 
 fn violation_at(error: &DML_CUDA_ERROR, index: u32) -> Result<&Violation, Failure> {
-    let violations = &error.failure.violations;
+    let violations = &error.violations;
     violations.get(index as usize).ok_or_else(|| {
         Failure::argument(format!("index is {index}, must be below {}, the number of violations", violations.len()))
     })

@@ -5,10 +5,10 @@ use std::ffi::{c_char, CStr};
 
 use dml_cuda::{
     BufferTensorDesc, CompileOptions, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType,
-    ReverseSubsequencesDesc, Rule, ScalarUnion, Specialize, TensorDataType, TensorFlags, TensorRole,
+    ReverseSubsequencesDesc, ScalarUnion, Specialize, TensorDataType, TensorFlags, TensorRole, ValidationErrors,
 };
 
-use crate::status::{level_value, text, wrong, Failure, Violation, DML_CUDA_STATUS_VALIDATION};
+use crate::status::{level_value, wrong, Failure};
 use crate::types::*;
 
 /// The most dimensions that are read. The rules allow fewer.
@@ -135,10 +135,10 @@ pub(crate) fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result
 /// The promise of [`follow`], for everything the descriptor points to.
 unsafe fn tensor(
     pointer: *const DML_CUDA_TENSOR_DESC,
-    operator: &str,
+    operator: OperatorType,
     role: TensorRole,
 ) -> Result<BufferTensorDesc, Failure> {
-    let place = &format!("{operator}.{}", role.name());
+    let place = &format!("{}.{}", operator.desc_name(), role.name());
     // SAFETY: a pointer in a descriptor is null or points to what its field is declared as.
     let desc = unsafe { follow(pointer, place) }?;
     if desc.Type != DML_CUDA_TENSOR_TYPE_BUFFER {
@@ -148,20 +148,7 @@ unsafe fn tensor(
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
-        let (field, required) = ("DimensionCount", "from 1 to 8");
-        let (rule, at, found) = (Rule::TensorDimensionCount, format!("{place}.{field}"), count.to_string());
-        let message = format!("{at} is {found}, must be {required} ({rule})");
-        let violation = Violation {
-            rule: text(rule.id()),
-            place: text(&at),
-            tensor: role as DML_CUDA_TENSOR_ROLE,
-            field: Some(text(field)),
-            index: -1,
-            found: text(&found),
-            required: Some(text(required)),
-            level: 0,
-        };
-        return Err(Failure { violations: vec![violation], ..Failure::new(DML_CUDA_STATUS_VALIDATION, message) });
+        return Err(ValidationErrors::too_many_dimensions(operator, role, count).into());
     }
     // SAFETY: `Sizes` and `Strides` are null or point to `DimensionCount` numbers.
     let numbers = |first, field| unsafe { follow_all::<u32>(first, count, &format!("{place}.{field}")) };
@@ -187,16 +174,17 @@ pub(crate) unsafe fn operator_desc(pointer: *const DML_CUDA_OPERATOR_DESC, _: &s
     // SAFETY: null or a descriptor, which `operator_desc` is for.
     let desc = unsafe { follow(pointer, "OperatorDesc") }?;
     let operator = operator_type(desc.Type)?;
+    let place = operator.desc_name();
+    // SAFETY: a descriptor's tensor is null or points to a tensor's descriptor.
+    let tensor = |pointer, role| unsafe { tensor(pointer, operator, role) };
     Ok(match operator {
         OperatorType::FillValueSequence => {
-            let place = "FillValueSequenceDesc";
             // SAFETY: with this type, `Desc` is null or points to a fill's descriptor.
             let desc: &DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
             // SAFETY: every pattern of 8 bytes is valid. The bytes after a narrower value are never used.
             let scalar = |union: DML_CUDA_SCALAR_UNION| ScalarUnion::Bytes(unsafe { union.Bytes });
             FillValueSequenceDesc {
-                // SAFETY: a descriptor's tensor is null or points to a tensor's descriptor.
-                output_tensor: unsafe { tensor(desc.OutputTensor, place, TensorRole::Output) }?,
+                output_tensor: tensor(desc.OutputTensor, TensorRole::Output)?,
                 value_data_type: data_type(desc.ValueDataType, &format!("{place}.ValueDataType"))?,
                 value_start: scalar(desc.ValueStart),
                 value_delta: scalar(desc.ValueDelta),
@@ -204,11 +192,8 @@ pub(crate) unsafe fn operator_desc(pointer: *const DML_CUDA_OPERATOR_DESC, _: &s
             .into()
         }
         OperatorType::ReverseSubsequences => {
-            let place = "ReverseSubsequencesDesc";
             // SAFETY: with this type, `Desc` is null or points to a reversal's descriptor.
             let desc: &DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
-            // SAFETY: a descriptor's tensor is null or points to a tensor's descriptor.
-            let tensor = |pointer, role| unsafe { tensor(pointer, place, role) };
             ReverseSubsequencesDesc {
                 input_tensor: tensor(desc.InputTensor, TensorRole::Input)?,
                 sequence_lengths_tensor: tensor(desc.SequenceLengthsTensor, TensorRole::SequenceLengths)?,

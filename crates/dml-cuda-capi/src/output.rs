@@ -1,6 +1,6 @@
 //! Writes results and errors through the pointers that callers pass.
 
-use crate::status::{caught, text, wrong, Failure, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
+use crate::status::{caught, wrong, Failure, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
 
 /// The body of a function of the header, with what its arguments point to: the one way in.
 ///
@@ -68,8 +68,8 @@ pub(crate) unsafe fn run(
     let failure = caught(body).err();
     let status = failure.as_ref().map_or(DML_CUDA_STATUS_OK, |failure| failure.status);
     if !error.is_null() {
-        let object = |failure: Failure| DML_CUDA_ERROR { message: text(&failure.message), failure };
-        let object = failure.map_or(std::ptr::null_mut(), |failure| Box::into_raw(Box::new(object(failure))));
+        let object = |failure| Box::into_raw(Box::new(DML_CUDA_ERROR::new(failure)));
+        let object = failure.map_or(std::ptr::null_mut(), object);
         // SAFETY: not null, so an error can be written there.
         unsafe { error.write(object) };
     }

@@ -7,7 +7,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use dml_cuda::lowering::Names;
 use dml_cuda::{CompileError, DispatchError, Error, FeatureLevel, Requirement, ValidationError};
 
-use crate::types::{DML_CUDA_FEATURE_LEVEL, DML_CUDA_TENSOR_ROLE, DML_CUDA_TENSOR_ROLE_NONE};
+use crate::types::*;
 
 /// What a function returns.
 pub type DML_CUDA_STATUS = u32;
@@ -35,39 +35,53 @@ pub const DML_CUDA_STATUS_TORCH: DML_CUDA_STATUS = 8;
 pub struct DML_CUDA_ERROR {
     pub(crate) failure: Failure,
     pub(crate) message: CString,
+    pub(crate) violations: Vec<Violation>,
 }
 
-/// A broken rule, as texts for C.
+impl DML_CUDA_ERROR {
+    pub(crate) fn new(failure: Failure) -> Self {
+        let broken = match failure.error.as_deref() {
+            Some(Error::Validation(errors)) => errors.errors(),
+            _ => &[],
+        };
+        Self { message: text(&failure.message), violations: broken.iter().map(Violation::new).collect(), failure }
+    }
+}
+
+/// A broken rule for C.
 pub(crate) struct Violation {
-    pub rule: CString,
-    pub place: CString,
-    pub tensor: DML_CUDA_TENSOR_ROLE,
-    pub field: Option<CString>,
-    pub index: i32,
-    pub found: CString,
-    /// `None` if a higher feature level accepts what was found.
-    pub required: Option<CString>,
-    /// That level, else 0.
-    pub level: DML_CUDA_FEATURE_LEVEL,
+    pub rule: DML_CUDA_VIOLATION,
+    pub place: DML_CUDA_PLACE,
+    /// What the two point to.
+    _texts: [Option<CString>; 5],
 }
 
 impl Violation {
-    pub fn new(error: &ValidationError, names: &Names<'_>) -> Self {
+    fn new(error: &ValidationError) -> Self {
         let (required, level) = match &error.requirement {
-            Requirement::MustBe(required) => (Some(text(required)), 0),
+            Requirement::MustBe(required) => (Some(required.as_str()), 0),
             Requirement::Needs(level) => (None, level_value(*level)),
             _ => (None, 0),
         };
-        let place = &error.place;
+        let (place, whole_place) = (&error.place, error.place.to_string());
+        let texts = [Some(error.rule.id()), Some(&whole_place), Some(&error.found), required, place.field];
+        let texts = texts.map(|found| found.map(text));
+        let [rule, whole_place, found, required, field] =
+            texts.each_ref().map(|found| found.as_ref().map_or(std::ptr::null(), |found| found.as_ptr()));
         Self {
-            rule: text(error.rule.id()),
-            place: text(&place.in_words(names)),
-            tensor: place.tensor.map_or(DML_CUDA_TENSOR_ROLE_NONE, |tensor| tensor as DML_CUDA_TENSOR_ROLE),
-            field: place.field.map(text),
-            index: place.index.map_or(-1, |index| index as i32),
-            found: text(&error.found),
-            required,
-            level,
+            rule: DML_CUDA_VIOLATION {
+                Rule: rule,
+                Place: whole_place,
+                Found: found,
+                Required: required,
+                NeededFeatureLevel: level,
+            },
+            place: DML_CUDA_PLACE {
+                Tensor: place.tensor.map_or(DML_CUDA_TENSOR_ROLE_NONE, |tensor| tensor as DML_CUDA_TENSOR_ROLE),
+                Index: place.index.map_or(-1, |index| index as i32),
+                Field: field,
+            },
+            _texts: texts,
         }
     }
 }
@@ -89,14 +103,13 @@ pub(crate) fn text(text: &str) -> CString {
 pub(crate) struct Failure {
     pub status: DML_CUDA_STATUS,
     pub message: String,
-    pub violations: Vec<Violation>,
-    /// What other words can be made of.
+    /// What other words and broken rules can be made of.
     pub error: Option<Box<Error>>,
 }
 
 impl Failure {
     pub fn new(status: DML_CUDA_STATUS, message: impl ToString) -> Self {
-        Self { status, message: message.to_string(), violations: Vec::new(), error: None }
+        Self { status, message: message.to_string(), error: None }
     }
 
     pub fn argument(message: impl ToString) -> Self {
@@ -119,11 +132,7 @@ impl Failure {
             Error::Dispatch(_) => DML_CUDA_STATUS_DISPATCH,
             _ => DML_CUDA_STATUS_INTERNAL,
         };
-        let violations = match &error {
-            Error::Validation(errors) => errors.into_iter().map(|error| Violation::new(error, names)).collect(),
-            _ => Vec::new(),
-        };
-        Self { status, message: error.message(names), violations, error: Some(Box::new(error)) }
+        Self { status, message: error.message(names), error: Some(Box::new(error)) }
     }
 
     /// Whether the caller's arguments are at fault.

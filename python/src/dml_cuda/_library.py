@@ -95,7 +95,6 @@ def _load() -> ctypes.CDLL:
         ("onnxruntime_counters", status, [pointer, error]),
         ("register_torch", status, [error]),
         ("free_string", None, [pointer]),
-        ("error_message", text, [pointer]),
         ("error_violation_count", u32, [pointer]),
         ("error_violation", status, [pointer, u32, ctypes.POINTER(CViolation)]),
         ("error_violation_place", status, [pointer, u32, ctypes.POINTER(CPlace)]),
@@ -110,20 +109,18 @@ def _load() -> ctypes.CDLL:
 library = _load()
 
 
-def check(function: Any, *arguments: Any, names: Names | None = None) -> None:
-    """Calls a function whose last argument is the error, and raises the error as an exception: in the words of a call
-    on arrays, if `names` has those of its arguments."""
+def check(function: Any, *arguments: Any, names: Names = OUT) -> None:
+    """Calls a function whose last argument is the error, and raises the error as an exception, with the names of the
+    arguments."""
     error = ctypes.c_void_p()
     status = function(*arguments, ctypes.byref(error))
     if not status:
         return
-    message = (library.dml_cuda_error_message(error) or b"").decode()
     words = ctypes.c_void_p()
-    if names is not None and not library.dml_cuda_error_words(error, names, ctypes.byref(words)):
-        message = ctypes.string_at(words).decode()
-        library.dml_cuda_free_string(words)
-    count = library.dml_cuda_error_violation_count(error)
-    violations = [_violation(error, index, names or OUT) for index in range(count)]
+    library.dml_cuda_error_words(error, names, ctypes.byref(words))
+    message = ctypes.string_at(words).decode()
+    library.dml_cuda_free_string(words)
+    violations = [_violation(error, index, names) for index in range(library.dml_cuda_error_violation_count(error))]
     library.dml_cuda_destroy_error(error)
     if violations:
         lines = (f"{found.place} is {found.found}, must be {found.required} ({found.rule})" for found in violations)
@@ -201,7 +198,7 @@ def reverse(x: Array, lengths: Array, output: Array, axis: int, stream: int) -> 
     if x.ordinal is not None:
         _wait(stream, x, lengths, output)
     arrays = map(_pointer, (x, lengths, output))
-    check(library.dml_cuda_reverse_arrays, device(x.ordinal), *arrays, axis, stream, names=OUT)
+    check(library.dml_cuda_reverse_arrays, device(x.ordinal), *arrays, axis, stream)
 
 
 def validate_reversal(x: Array, lengths: Array, axis: int) -> None:

@@ -6,6 +6,7 @@
 
 mod cache;
 mod foreign;
+mod lengths;
 mod lowered_reversal;
 mod lowered_sequence;
 mod range;

@@ -407,7 +407,7 @@ class Errors(unittest.TestCase):
             ("the call must have an attribute `axis` of type i64", REVERSE, kind, (x, n), {"axis": np.int32(1)}),
             ("the call must have an attribute `axis` of type i64", REVERSE, kind, (x, n), {"axis": "1"}),
             ("axis is 2, must be from -2 to 1, of an x of 2 dimensions", REVERSE, kind, (x, n), {"axis": np.int64(2)}),
-            ("lengths has XLA's type 11, must have integers of 32 or 64 bits", REVERSE, kind, (x, x), axis),
+            ("lengths has type FLOAT32, must have integers of 32 or 64 bits", REVERSE, kind, (x, x), axis),
             (r"the result has shape \[4, 3\], must have x's \[3, 4\]", REVERSE, jax.ShapeDtypeStruct((4, 3), np.float32), (x, n), axis),
             (r"lengths has shape \[3, 4\], must broadcast to \[3, 1\], x's with 1 at axis", REVERSE, kind, (x, jnp.ones((3, 4), np.int32)), axis),
             ("the call has 1 arguments and 1 results, must have 0 and 1", FILL, kind, (x,), bits),

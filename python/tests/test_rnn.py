@@ -502,7 +502,7 @@ class BidirectionalRNN(unittest.TestCase):
             (TypeError, "x is a list, must be a tensor", lambda: lstm([1], lengths)),
             (TypeError, "lengths is 'abcde', must be a tensor, or integers", lambda: lstm(x, "abcde")),
             (ValueError, r"lengths has shape \[\], must have \[5\], the batch size", lambda: lstm(x, 3)),
-            (TypeError, "lengths has dtype torch.float32, must be an integer type", lambda: lstm(x, lengths.float())),
+            (TypeError, "lengths has dtype torch.float32, must have an integer dtype", lambda: lstm(x, lengths.float())),
             (ValueError, r"lengths has shape \[4\], must have \[5\], the batch size", lambda: lstm(x, lengths[:4])),
             (ValueError, r"lengths has shape \[5\], must have \[9\], the batch size", lambda: first(x, lengths)),
             (ValueError, r"lengths\[.*\] is -1, must be at least 0", lambda: lstm(x, torch.tensor([1, 2, -1, 3, 4]))),

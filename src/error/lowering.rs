@@ -14,10 +14,24 @@ pub enum LoweringError {
         /// The input's dimensions.
         rank: usize,
     },
-    /// The lengths have a type of less than a byte.
+    /// The lengths are not integers of 32 or 64 bits.
     LengthType {
         /// Their type.
         found: TensorDataType,
+    },
+    /// The lengths have a type of the caller's that is none of [`TensorDataType`].
+    ForeignLengthType {
+        /// The type in the caller's words.
+        found: String,
+    },
+    /// A length on the host is negative, or too large.
+    Length {
+        /// Which one.
+        index: Vec<i64>,
+        /// The length.
+        found: i128,
+        /// The size of the axis, if no length may be larger.
+        most: Option<i64>,
     },
     /// An element has no bytes, or too many.
     ElementSize {
@@ -78,19 +92,25 @@ pub enum LoweringError {
     },
 }
 
+const LENGTH_TYPES: &str = "must have integers of 32 or 64 bits";
+
 impl LoweringError {
     /// The message in the caller's words.
     pub fn message(&self, names: &Names<'_>) -> String {
         let Names { input, lengths, output, axis } = *names;
         match self {
-            Self::Axis { found, rank: 0 } => {
-                format!("{axis} is {found}, must be a dimension of {input}, which has none")
-            }
+            Self::Axis { rank: 0, .. } => format!("{input} has 0 dimensions, must have at least 1"),
             Self::Axis { found, rank } => {
                 let end = *rank as i64;
                 format!("{axis} is {found}, must be from {} to {}, of an {input} of {rank} dimensions", -end, end - 1)
             }
-            Self::LengthType { found } => format!("{lengths} has type {found}, must be UINT32 or UINT64"),
+            Self::LengthType { found } => format!("{lengths} has type {found}, {LENGTH_TYPES}"),
+            Self::ForeignLengthType { found } => format!("{lengths} has {found}, {LENGTH_TYPES}"),
+            Self::Length { index, found, most } => {
+                let at = if index.is_empty() { String::new() } else { format!("{index:?}") };
+                let most = most.map(|most| format!("from 0 to {most}, the size of {axis}"));
+                format!("{lengths}{at} is {found}, must be {}", most.as_deref().unwrap_or("at least 0"))
+            }
             Self::ElementSize { found, most } => {
                 format!("an element of {input} is {found} bytes, must be from 1 to {most}")
             }

@@ -48,7 +48,7 @@ pub struct ReversalArrays<'a> {
     pub axis: i64,
     /// Bytes of an element of the input and of the output.
     pub element_size: usize,
-    /// UINT32 or UINT64.
+    /// Integers of 32 or 64 bits. A negative length is an error on the host, and acts as the size of the axis on a GPU.
     pub length_type: TensorDataType,
 }
 

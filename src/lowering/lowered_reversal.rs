@@ -1,6 +1,7 @@
 //! Reversals of tensors of other libraries.
 
 use super::foreign::{size_of, units_of, ReversalArrays};
+use super::lengths::passed_as;
 use crate::desc::layout::{join, Steps};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType, TensorRole, MAX_DIMENSIONS};
 use crate::error::LoweringError;
@@ -39,8 +40,9 @@ impl LoweredReversal {
     /// # Errors
     ///
     /// [`LoweringError`]: the axis, sizes, strides or the element's size do not fit, the output has other sizes, the
-    /// lengths have a type of less than a byte, or the tensor needs more than 8 dimensions.
+    /// lengths are not integers of 32 or 64 bits, or the tensor needs more than 8 dimensions.
     pub fn new(arrays: &ReversalArrays<'_>) -> Result<Self, LoweringError> {
+        let length_type = passed_as(arrays.length_type)?;
         let (axis, missing) = check_shapes(arrays)?;
         let unit = largest_unit(arrays)?;
         let data_type = match unit {
@@ -50,7 +52,7 @@ impl LoweredReversal {
             _ => TensorDataType::UInt64,
         };
         let (dimensions, no_axis) = ([(0, [0; 3]); MAX_DIMENSIONS], MAX_DIMENSIONS);
-        let mut lowered = Self { dimensions, rank: 0, axis: no_axis, data_type, length_type: arrays.length_type };
+        let mut lowered = Self { dimensions, rank: 0, axis: no_axis, data_type, length_type };
         let too_many = || LoweringError::Fold { shape: arrays.input.sizes.to_vec() };
         let units_of_element = ((arrays.element_size as i64 / unit) as u32, [1, 0, 1]);
         lowered.fold(units_of_element, false).ok_or_else(too_many)?;
@@ -103,10 +105,10 @@ impl LoweredReversal {
     }
 }
 
-/// Checks shapes and the type of the lengths. Returns the axis, counted from the front, and how many of the input's
-/// dimensions the lengths do not have.
+/// Checks shapes. Returns the axis, counted from the front, and how many of the input's dimensions the lengths do not
+/// have.
 fn check_shapes(arrays: &ReversalArrays<'_>) -> Result<(usize, usize), LoweringError> {
-    let ReversalArrays { input, lengths, output, axis, length_type, .. } = *arrays;
+    let ReversalArrays { input, lengths, output, axis, .. } = *arrays;
     let rank = input.sizes.len();
     input.check(TensorRole::Input)?;
     lengths.check(TensorRole::SequenceLengths)?;
@@ -129,9 +131,6 @@ fn check_shapes(arrays: &ReversalArrays<'_>) -> Result<(usize, usize), LoweringE
         let required = (0..rank).map(lanes).collect();
         LoweringError::Lengths { found: lengths.sizes.to_vec(), required }
     })?;
-    if length_type.size_in_bits() < 8 {
-        return Err(LoweringError::LengthType { found: length_type });
-    }
     Ok((axis, missing))
 }
 

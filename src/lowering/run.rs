@@ -9,11 +9,12 @@ use crate::error::Error;
 
 impl Device {
     /// Reverses arrays: on a stream of the GPU, or on the host, where it is done when it returns. A size of 0 is right,
-    /// and nothing is done.
+    /// and nothing is done. The host refuses negative lengths.
     ///
     /// # Errors
     ///
-    /// The errors of [`LoweredReversal::new`](crate::lowering::LoweredReversal::new) and of
+    /// The errors of [`LoweredReversal::new`](crate::lowering::LoweredReversal::new), of
+    /// [`check_lengths`](crate::lowering::ForeignTensor::check_lengths) and of
     /// [`run_lowered`](Self::run_lowered). Nothing is queued or written then.
     ///
     /// # Safety
@@ -23,6 +24,10 @@ impl Device {
         let lowered = Lowered::Reversal(LoweredReversal::new(arrays)?);
         if arrays.input.sizes.contains(&0) {
             return Ok(());
+        }
+        if self.ordinal().is_none() {
+            // SAFETY: `dispatch_raw`'s promises: the lengths are in memory of the device, which is the host.
+            unsafe { arrays.lengths.check_lengths(arrays.length_type, None) }?;
         }
         let inputs = [arrays.input.address, arrays.lengths.address];
         // SAFETY: `dispatch_raw`'s promises hold for the arrays, and these are their addresses.

@@ -88,7 +88,7 @@ fn errors_name_what_does_not_fit() {
     assert_eq!(refused(&[1 << 32, 3], &[], 1), "dimension 0 of InputTensor is 4294967296, must be below 2³²");
     assert_eq!(refused(&[2, -3], &[], 0), "dimension 1 of InputTensor is -3, must be at least 0");
     assert_eq!(refused(&[2], &[], 1), "axis is 1, must be from -1 to 0, of an InputTensor of 1 dimensions");
-    assert_eq!(refused(&[], &[], 0), "axis is 0, must be a dimension of InputTensor, which has none");
+    assert_eq!(refused(&[], &[], 0), "InputTensor has 0 dimensions, must have at least 1");
     let striped: Vec<i64> = (0..20).map(|d| if d % 2 == 0 { 2 } else { 1 }).collect();
     let words = "2), must fold into 8 dimensions for these strides and lengths";
     assert_eq!(refused(&[2; 20], &striped, 19), format!("InputTensor has shape ({}{words}", "2, ".repeat(19)));
@@ -97,8 +97,10 @@ fn errors_name_what_does_not_fit() {
         let lowered = reversal(packed(&[2]), packed(&[]), None, 0, element_size, length_type, 0);
         lowered.expect_err("refused").to_string()
     };
-    let words = "SequenceLengthsTensor has type UINT4, must be UINT32 or UINT64";
-    assert_eq!(lower(4, TensorDataType::UInt4), words);
+    for found in [TensorDataType::UInt4, TensorDataType::Int16, TensorDataType::Float32] {
+        let words = format!("SequenceLengthsTensor has type {found}, must have integers of 32 or 64 bits");
+        assert_eq!(lower(4, found), words);
+    }
     let words = "an element of InputTensor is 34359738376 bytes, must be from 1 to 34359738360";
     assert_eq!(lower((1 << 35) + 8, TensorDataType::UInt32), words);
 
@@ -261,4 +263,51 @@ fn tensors_on_the_host_need_not_be_aligned() {
             assert!(written(&sequence, &[], false, 0) == written(&sequence, &[], false, 3), "{sequence:?}");
         }
     }
+}
+
+#[test]
+fn the_first_wrong_length_is_named_by_its_place() {
+    let names = Names { input: "x", lengths: "l", output: "out", axis: "the time axis" };
+    let lengths = [4i32, 1, 0, -2, 5, -7];
+    let check = |most, sizes: &[i64], strides_in_bytes, data_type| {
+        let tensor = ForeignTensor { address: lengths.as_ptr().into(), sizes, strides_in_bytes };
+        // SAFETY: every tensor below is in this array.
+        unsafe { tensor.check_lengths(data_type, most) }.map_or_else(|error| error.message(&names), |()| String::new())
+    };
+    let signed = |most, sizes: &[i64], strides| check(most, sizes, strides, TensorDataType::Int32);
+    let negative = "l[1, 1] is -2, must be at least 0";
+    assert_eq!(signed(None, &[3, 2], None), negative);
+    assert_eq!(signed(None, &[2, 3], Some(&[4, 8])), negative);
+    assert_eq!(signed(Some(4), &[2], Some(&[16])), "l[1] is 5, must be from 0 to 4, the size of the time axis");
+    assert_eq!(signed(Some(3), &[], None), "l is 4, must be from 0 to 3, the size of the time axis");
+    for right in [&[3][..], &[0, 7], &[i64::MAX, 0, 3]] {
+        assert_eq!(signed(Some(4), right, None), "");
+    }
+    assert_eq!(signed(None, &[2], Some(&[])), "l has 0 strides, must have 1, one for each dimension");
+    assert_eq!(check(None, &[6], None, TensorDataType::UInt32), "");
+    let most = "must be from 0 to 5, the size of the time axis";
+    assert_eq!(check(Some(5), &[6], None, TensorDataType::UInt32), format!("l[3] is 4294967294, {most}"));
+    assert_eq!(check(None, &[3], None, TensorDataType::Int64), format!("l[1] is {}, must be at least 0", -2i64 << 32));
+    assert_eq!(check(Some(5), &[1], None, TensorDataType::UInt64), format!("l[0] is 4294967300, {most}"));
+}
+
+#[test]
+fn signed_lengths_run_and_negative_ones_are_refused_on_the_host() {
+    let reversed = |lengths: [i64; 2]| {
+        let (x, mut output) = ([1u8, 2, 3, 4, 5, 6], [0u8; 6]);
+        let arrays = ReversalArrays {
+            input: ForeignTensor::packed(x.as_ptr(), &[2, 3]),
+            lengths: ForeignTensor::packed(lengths.as_ptr(), &[2, 1]),
+            output: ForeignTensor::packed(output.as_mut_ptr(), &[2, 3]),
+            axis: 1,
+            element_size: 1,
+            length_type: TensorDataType::Int64,
+        };
+        // SAFETY: arrays of this function.
+        unsafe { Device::cpu().reverse_arrays(&arrays, RawStream::NULL) }.map_err(|error| error.to_string())?;
+        Ok(output)
+    };
+    assert_eq!(reversed([2, 9]), Ok([2, 1, 3, 6, 5, 4]));
+    let words = "SequenceLengthsTensor[1, 0] is -1, must be at least 0";
+    assert_eq!(reversed([2, -1]), Err(words.to_owned()));
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | ort | ONNX Runtime's functions, wrapped to return `Result` |
 //! | element | ONNX Runtime's element types |
-//! | node | what all nodes share: a device, and a dispatch on the run's stream |
+//! | node | what all nodes share: a device, and the run's stream |
 //! | onnx_reversal, onnx_sequence | a run of each kind of node |
 //! | op | the callbacks that describe an operator to ONNX Runtime, and its nodes |
 //! | register | the list of operators and their domains |

@@ -4,7 +4,6 @@
 //! | --- | --- |
 //! | libtorch | libtorch's functions, looked up in the process |
 //! | tensor | owned tensors: reading one, allocating one |
-//! | layout | the strides of `torch.empty_like` |
 //! | torch_kernels | the kernels that PyTorch calls |
 //! | torch_reversal | a reversal of tensors |
 //! | schemas | the operators' schemas, and their registration |
@@ -12,7 +11,6 @@
 //! Nothing of PyTorch is linked, so the library also loads where PyTorch is not installed.
 #![allow(clippy::missing_safety_doc)] // `device` says why
 
-mod layout;
 mod libtorch;
 mod schemas;
 mod tensor;

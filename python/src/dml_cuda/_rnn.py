@@ -15,7 +15,6 @@ from ._torch_operators import VERSION, as_lengths, check_tensor, follows, revers
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
-_LENGTHS = tuple(getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 _UNCOMPILED = (
     "Compiled, a BidirectionalRNN would be a loop over all steps: leave fullgraph=True out, and export with strict=False"
@@ -240,8 +239,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             if changed is not None:
                 raise ValueError(f"{hook} of rnn changes its arguments: give it to the BidirectionalRNN")
         check_tensor(x, "x")
-        if not isinstance(lengths, torch.Tensor):
-            lengths = as_lengths(x, lengths)
+        lengths = as_lengths(x, lengths)
         states = self._checked(x, lengths, hx)
         weights, lengths = rnn.all_weights, lengths.to(x.device, torch.int64)
         of_lanes = lengths[None, :, None]
@@ -309,9 +307,6 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         if x.dim() != 3 or x.shape[1 if rnn.batch_first else 0] == 0:
             layout = "[B, T, F]" if rnn.batch_first else "[T, B, F]"
             raise ValueError(f"x has shape {list(x.shape)}, must have three dimensions, {layout}, with T of at least 1")
-        check_tensor(lengths, "lengths")
-        if lengths.dtype not in _LENGTHS:
-            raise TypeError(f"lengths has dtype {lengths.dtype}, must be an integer type")
         check_batch([*lengths.shape], [x.shape[0 if rnn.batch_first else 1]])
         if lengths.device not in (x.device, torch.device("cpu")):
             raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is, or on the CPU")

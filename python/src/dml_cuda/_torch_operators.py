@@ -343,12 +343,11 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
             # Integers that PyTorch does not read: of 64 bits, in another byte order, with negative strides.
             lengths = torch.tensor(host_lengths(lengths).astype(np.uint64), device=x.device)
     check_tensor(lengths, "lengths")
-    dtype = lengths.dtype
-    if dtype in _LENGTHS:
+    if lengths.dtype in _LENGTHS:
         return lengths
-    if dtype in _NARROW_LENGTHS:
+    if lengths.dtype in _NARROW_LENGTHS:
         return lengths.to(torch.int32)
-    raise TypeError(f"lengths has dtype {dtype}, must be int32, int64, uint32 or uint64")
+    raise TypeError(f"lengths has dtype {lengths.dtype}, must have an integer dtype")
 
 
 def check_tensor(x: Any, name: str) -> None:
@@ -387,7 +386,7 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
     if words.startswith("dml_cuda::") and not isinstance(error, torch.OutOfMemoryError):
         # The exception of a kernel has nothing but its text. An allocation that failed fails again, with PyTorch's own
         # error.
-        if "aoti_torch_empty_strided" in words:
+        if "PyTorch's aoti_torch_" in words:
             torch.empty_like(x)
         raise ValueError(words.partition(": ")[2]) from None
     raise error

@@ -1,15 +1,20 @@
 //! Reversals: ONNX's ReverseSequence, and `dml_cuda.ReverseSubsequences`.
 
-use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
-use dml_cuda::Address;
+use std::sync::atomic::Ordering;
+
+use dml_cuda::lowering::{ForeignTensor, LoweringError, Names, ReversalArrays};
+use dml_cuda::{Address, TensorDataType};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 
 use super::element::element;
 use super::node::NodeDevice;
-use super::ort::Result;
-use crate::frameworks::{element_count, zeros, Lengths};
+use super::ort::{Result, MAX_RANK};
+use crate::frameworks::{element_count, zeros};
+use crate::library::IN_PLACE_RUNS;
 
-const NAMES: Names<'_> = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
+/// What ONNX calls the lengths and the axis of ReverseSequence, and what this library does.
+const SEQUENCE: Names<'_> = Names { lengths: "sequence_lens", axis: "the time axis", ..SUBSEQUENCES };
+const SUBSEQUENCES: Names<'_> = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
 
 /// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
 pub enum Reverse {
@@ -23,79 +28,79 @@ pub enum Reverse {
 impl Reverse {
     pub fn run(&self, node: &NodeDevice, context: *mut OrtKernelContext) -> Result<()> {
         let ort = node.ort;
-        let (input, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
+        let (x, lengths) = (ort.input(context, 0)?, ort.input(context, 1)?);
         let lengths_address = Address::from(ort.data(lengths)?);
-        ort.shape(input, |element_type, shape| {
+        ort.shape(x, |element_type, shape| {
             let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
             let width = if strings { Some(4) } else { element(element_type).map(|(_, width, _)| width) };
-            let width = width.ok_or_else(|| {
+            let element_size = width.ok_or_else(|| {
                 format!("the element type of input is {element_type}, must be of 1, 2, 4 or 8 bytes, or string")
             })?;
-            let reversal = ort.shape(lengths, |length_type, sizes| {
-                let of = element(length_type).and_then(|(.., data_type)| data_type);
-                let (name, tensor) = (self.lengths_name(), ForeignTensor::packed(lengths_address, sizes));
-                let lengths = Lengths::new(name, tensor, of, format_args!("the element type {length_type}"))?;
-                let reversal = self.lower(shape, &lengths, width)?;
-                if node.is_on_host() {
-                    let most = matches!(self, Self::Sequence { .. }).then(|| reversal.axis_size());
-                    // SAFETY: ONNX Runtime's tensor is packed and on the host, and nobody writes it now.
-                    unsafe { lengths.check(most) }?;
+            ort.shape(lengths, |length_type, sizes| {
+                let mut of_lanes = [1; MAX_RANK];
+                let lengths = ForeignTensor::packed(lengths_address, sizes);
+                let (lengths, length_type, axis) = match *self {
+                    Self::Sequence { batch, time } => {
+                        check_sequences(node, shape, lengths, batch, time)?;
+                        of_lanes[batch] = shape[batch];
+                        let of_lanes = of_lanes.get(..shape.len()).ok_or("input has more than 32 dimensions")?;
+                        // Checked lengths are at least 0, and the same as unsigned numbers.
+                        (ForeignTensor { sizes: of_lanes, ..lengths }, TensorDataType::UInt64, time as i64)
+                    }
+                    Self::Subsequences { axis } => {
+                        let Some((.., Some(length_type))) = element(length_type) else {
+                            let found = format!("the element type {length_type}");
+                            return Err(LoweringError::ForeignLengthType { found }.message(&SUBSEQUENCES).into());
+                        };
+                        (lengths, length_type, axis)
+                    }
+                };
+                let y = ort.output(context, shape)?;
+                // The indices of strings are reversed. Then the texts are copied in that order.
+                let count = if strings { element_count(shape)? as usize } else { 0 };
+                let (mut indices, mut order) = (zeros::<u32>(count)?, zeros::<u32>(count)?);
+                indices.iter_mut().zip(0..).for_each(|(place, index)| *place = index);
+                let addresses: [Address; 2] = match strings {
+                    true if !node.is_on_host() => return Err("strings are reversed on the CPU only".into()),
+                    true => [indices.as_ptr().into(), order.as_mut_ptr().into()],
+                    false => [ort.data(x)?.into(), ort.data(y)?.into()],
+                };
+                let [input, output] = addresses.map(|address| ForeignTensor::packed(address, shape));
+                let arrays = ReversalArrays { input, lengths, output, axis, element_size, length_type };
+                // SAFETY: these are ONNX Runtime's tensors, in memory of the node's device, or vectors of as many
+                // numbers on the host. The stream is the run's. Kernels stay loaded (`cuda_device`).
+                let done = unsafe { node.device.reverse_arrays(&arrays, node.stream(context)?) };
+                done.map_err(|error| error.message(&SUBSEQUENCES))?;
+                if strings {
+                    ort.copy_strings(x, y, &order)?;
                 }
-                Ok(reversal)
-            })?;
-            let output = ort.output(context, shape)?;
-            if shape.contains(&0) {
-                return Ok(());
-            }
-            // The indices of strings are reversed. Then the texts are copied in that order.
-            let count = if strings { element_count(shape)? as usize } else { 0 };
-            let (mut indices, mut order) = (zeros::<u32>(count)?, zeros::<u32>(count)?);
-            indices.iter_mut().zip(0..).for_each(|(place, index)| *place = index);
-            let (from, to) = match strings {
-                true if !node.is_on_host() => return Err("strings are reversed on the CPU only".into()),
-                true => (indices.as_ptr().into(), order.as_mut_ptr().into()),
-                false => (ort.data(input)?.into(), ort.data(output)?.into()),
-            };
-            // SAFETY: these are ONNX Runtime's tensors, with the shapes that were lowered, in memory of the node's
-            // device, or vectors of as many numbers on the host.
-            unsafe { node.run(&Lowered::Reversal(reversal), &[from, lengths_address], to, context) }?;
-            if strings {
-                ort.copy_strings(input, output, &order)?;
-            }
-            Ok(())
+                let in_place = !shape.contains(&0) && addresses[0] == addresses[1];
+                IN_PLACE_RUNS.fetch_add(in_place.into(), Ordering::Relaxed);
+                Ok(())
+            })
         })
     }
+}
 
-    /// What ONNX calls the lengths, and what this library does.
-    fn lengths_name(&self) -> &'static str {
-        match self {
-            Self::Sequence { .. } => "sequence_lens",
-            Self::Subsequences { .. } => NAMES.lengths,
-        }
+/// Checks the lengths of ONNX's convention: their shape and, on the host, their values.
+fn check_sequences(
+    node: &NodeDevice,
+    shape: &[i64],
+    lengths: ForeignTensor<'_>,
+    batch: usize,
+    time: usize,
+) -> Result<()> {
+    if shape.len() < 2 {
+        return Err(format!("input has {} dimensions, must have at least 2", shape.len()).into());
     }
-
-    fn lower(&self, shape: &[i64], lengths: &Lengths<'_>, width: usize) -> Result<LoweredReversal> {
-        // The sizes of the lengths in the input's rank: all are 1 except the batch's.
-        let mut broadcast = [1; 32];
-        let (of_lanes, axis) = match *self {
-            Self::Subsequences { axis } => (lengths.tensor.sizes, axis),
-            Self::Sequence { batch, time } => {
-                if shape.len() < 2 {
-                    return Err(format!("input has {} dimensions, must have at least 2", shape.len()).into());
-                }
-                let (lanes, found) = (shape[batch], lengths.tensor.sizes);
-                if found != [lanes] {
-                    let required = format!("must be [{lanes}], the batch size");
-                    return Err(format!("the shape of sequence_lens is {found:?}, {required}").into());
-                }
-                broadcast[batch] = lanes;
-                (broadcast.get(..shape.len()).ok_or("input has more than 32 dimensions")?, time as i64)
-            }
-        };
-        // ONNX Runtime's tensors are aligned, but for some on the host.
-        let tensor = |sizes| ForeignTensor::packed(Address(0), sizes);
-        let (input, lengths, length_type) = (tensor(shape), tensor(of_lanes), lengths.passed_as);
-        let arrays = ReversalArrays { input, lengths, output: input, axis, element_size: width, length_type };
-        LoweredReversal::new(&arrays).map_err(|error| error.message(&NAMES).into())
+    let (found, required) = (lengths.sizes, shape[batch]);
+    if found != [required] {
+        return Err(format!("sequence_lens has shape {found:?}, must have [{required}], the batch size").into());
     }
+    if node.is_on_host() {
+        // SAFETY: ONNX Runtime's tensor is packed and on the host, and nobody writes it now.
+        let checked = unsafe { lengths.check_lengths(TensorDataType::Int64, Some(shape[time])) };
+        checked.map_err(|error| error.message(&SEQUENCE))?;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Sequences: ONNX's Range, and `dml_cuda.FillValueSequence`. Their scalars are on the host.
 
 use dml_cuda::lowering::{integer_range_count, range_count, Lowered, LoweredSequence};
+use dml_cuda::Address;
 use dml_cuda::TensorDataType::{Float16, Float32, Float64};
 use half::{bf16, f16};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext, OrtValue};
@@ -59,7 +60,7 @@ impl NodeDevice {
         // On the host: rounds floats.
         let mut floats = zeros::<f32>(count as usize)?;
         // SAFETY: `floats` has that many elements.
-        unsafe { self.run(&Lowered::Sequence(sequence), &[], floats.as_mut_ptr().into(), context) }?;
+        unsafe { self.write(sequence, floats.as_mut_ptr().into(), context) }?;
         let to = ort.data(ort.output(context, &[count.into()])?)?.cast::<bf16>();
         for (k, &float) in floats.iter().enumerate() {
             // SAFETY: ONNX Runtime's tensor of `count` elements, on the host, aligned or not.
@@ -95,6 +96,17 @@ impl NodeDevice {
         }
         let address = self.ort.data(output)?.into();
         // SAFETY: ONNX Runtime's tensor of that many elements, in memory of the node's device.
-        unsafe { self.run(&Lowered::Sequence(sequence), &[], address, context) }
+        unsafe { self.write(sequence, address, context) }
+    }
+
+    /// Writes a sequence on the run's stream.
+    ///
+    /// # Safety
+    ///
+    /// The address is that of a tensor as `sequence` describes it, in memory of the node's device.
+    unsafe fn write(&self, sequence: LoweredSequence, to: Address, context: *mut OrtKernelContext) -> Result<()> {
+        let (sequence, stream) = (Lowered::Sequence(sequence), self.stream(context)?);
+        // SAFETY: the tensor is as the sequence says, and the stream is the run's. Kernels stay loaded (`cuda_device`).
+        Ok(unsafe { self.device.run_lowered(&sequence, &[], to, stream) }?)
     }
 }

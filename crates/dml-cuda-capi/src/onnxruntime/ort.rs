@@ -25,7 +25,7 @@ const CONFIG_ENTRIES: u32 = 23;
 const SHAPES_BY_REFERENCE: u32 = 24;
 
 /// The most dimensions of a tensor.
-const MAX_RANK: usize = 32;
+pub const MAX_RANK: usize = 32;
 
 /// The message of a failure, of this library or of ONNX Runtime.
 pub struct Failure(String);

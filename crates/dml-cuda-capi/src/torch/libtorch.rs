@@ -67,6 +67,8 @@ functions! {
         data = aoti_torch_get_data_ptr(Handle, *mut *mut c_void) -> Status;
         empty_strided = aoti_torch_empty_strided(i64, *const i64, *const i64, i32, i32, i32, *mut Handle) -> Status;
         copy = aoti_torch_copy_(Handle, Handle, i32) -> Status;
+        again = aoti_torch_new_tensor_handle(Handle, *mut Handle) -> Status;
+        call = aoti_torch_call_dispatcher(Text, Text, *mut Value) -> Status;
         element_size = aoti_torch_dtype_element_size(i32) -> usize;
         device_cpu = aoti_torch_device_type_cpu() -> i32;
         device_cuda = aoti_torch_device_type_cuda() -> i32;

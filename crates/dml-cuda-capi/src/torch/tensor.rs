@@ -5,10 +5,12 @@ use std::ptr::null_mut;
 use dml_cuda::lowering::ForeignTensor;
 use dml_cuda::Address;
 
-use super::layout::{empty_like, MAX_RANK};
-use super::libtorch::{check, Handle, Torch};
+use super::libtorch::{check, Handle, Torch, Value};
 use crate::input::list;
-use crate::status::Failure;
+use crate::status::{wrong, Failure};
+
+/// The most dimensions of a tensor: those of PyTorch's own operators.
+const MAX_RANK: usize = 64;
 
 /// A tensor of PyTorch. Dropping it gives PyTorch's reference back.
 pub struct Tensor<'a> {
@@ -26,9 +28,10 @@ impl Drop for Tensor<'_> {
 
 /// What a kernel needs to know of a tensor.
 pub struct Description<'a> {
+    pub tensor: &'a Tensor<'a>,
     pub sizes: &'a [i64],
     /// In elements.
-    pub strides: &'a [i64],
+    strides: &'a [i64],
     pub dtype: i32,
     pub device_type: i32,
     pub device_index: i32,
@@ -39,7 +42,6 @@ pub struct Description<'a> {
 }
 
 impl Description<'_> {
-    /// The tensor of a reversal, which has at most [`MAX_RANK`] dimensions.
     pub fn foreign(&self) -> ForeignTensor<'_> {
         let (address, sizes) = (self.address, self.sizes);
         ForeignTensor { address, sizes, strides_in_bytes: Some(&self.strides_in_bytes[..sizes.len()]) }
@@ -74,9 +76,13 @@ impl<'a> Tensor<'a> {
         Ok(value)
     }
 
-    pub fn describe(&self) -> Result<Description<'_>, Failure> {
+    /// Reads what a kernel needs to know. Errors call the tensor `name`.
+    pub fn describe(&self, name: &str) -> Result<Description<'_>, Failure> {
         let cpu = &self.torch.cpu;
         let rank = self.get(cpu.dim, "aoti_torch_get_dim", 0)? as usize;
+        if rank > MAX_RANK {
+            return wrong(format!("{name} has {rank} dimensions, must have at most {MAX_RANK}"));
+        }
         // SAFETY: PyTorch keeps `rank` sizes and strides in the tensor, which lives as long as `self`. No kernel
         // changes them.
         let numbers = |from: *const i64| unsafe { list(from, rank) };
@@ -87,6 +93,7 @@ impl<'a> Tensor<'a> {
         let mut strides_in_bytes = [0; MAX_RANK];
         strides_in_bytes.iter_mut().zip(strides).for_each(|(to, &stride)| *to = stride.saturating_mul(width as i64));
         Ok(Description {
+            tensor: self,
             sizes: numbers(self.get(cpu.sizes, "aoti_torch_get_sizes", std::ptr::null())?),
             strides,
             dtype,
@@ -98,13 +105,25 @@ impl<'a> Tensor<'a> {
         })
     }
 
-    /// `torch.empty_like` of a tensor of at most [`MAX_RANK`] dimensions.
-    pub fn empty_like(torch: &'a Torch, like: &Description<'_>) -> Result<Self, Failure> {
-        Self::empty(torch, like.sizes, &empty_like(like.sizes, like.strides), like)
+    /// `torch.empty_like`. Dense tensors, whose strides it keeps, take a shorter way.
+    pub fn empty_like(like: &Description<'a>) -> Result<Self, Failure> {
+        if is_dense(like.sizes, like.strides) {
+            return Self::empty(like.sizes, like.strides, like);
+        }
+        let (torch, mut handle) = (like.tensor.torch, null_mut());
+        // SAFETY: the handle is live. The function writes another one of the same tensor.
+        check(unsafe { (torch.cpu.again)(like.tensor.handle, &mut handle) }, "aoti_torch_new_tensor_handle")?;
+        let mut stack = [handle as Value, 0, 0, 0, 0, 0];
+        // SAFETY: these are the operator's arguments: a tensor, which PyTorch then owns, and five options, which 0
+        // leaves out. PyTorch leaves a tensor there, which the caller owns.
+        let called = unsafe { (torch.cpu.call)(c"aten::empty_like".as_ptr(), c"".as_ptr(), stack.as_mut_ptr()) };
+        check(called, "aoti_torch_call_dispatcher")?;
+        Ok(Self { torch, handle: stack[0] as Handle })
     }
 
     /// A new tensor of a dtype and a device, with at least as many strides as sizes.
-    fn empty(torch: &'a Torch, sizes: &[i64], strides: &[i64], like: &Description<'_>) -> Result<Self, Failure> {
+    fn empty(sizes: &[i64], strides: &[i64], like: &Description<'a>) -> Result<Self, Failure> {
+        let torch = like.tensor.torch;
         let (dtype, device_type, device_index) = (like.dtype, like.device_type, like.device_index);
         let (make, mut handle) = (torch.cpu.empty_strided, null_mut());
         let (rank, sizes, strides) = (sizes.len() as i64, sizes.as_ptr(), strides.as_ptr());
@@ -115,13 +134,13 @@ impl<'a> Tensor<'a> {
     }
 
     /// A packed copy, broadcast to sizes.
-    pub fn packed(&self, sizes: &[i64]) -> Result<Self, Failure> {
+    pub fn packed(of: &Description<'a>, sizes: &[i64]) -> Result<Self, Failure> {
         let mut strides = vec![1; sizes.len()];
         for d in (1..sizes.len()).rev() {
             strides[d - 1] = strides[d] * sizes[d];
         }
-        let made = Self::empty(self.torch, sizes, &strides, &self.describe()?)?;
-        made.copy(self)?;
+        let made = Self::empty(sizes, &strides, of)?;
+        made.copy(of.tensor)?;
         Ok(made)
     }
 
@@ -130,4 +149,16 @@ impl<'a> Tensor<'a> {
         // SAFETY: both handles are live.
         check(unsafe { (self.torch.cpu.copy)(self.handle, from.handle, 0) }, "aoti_torch_copy_")
     }
+}
+
+/// Whether the elements fill a range of memory, each place once. Dimensions may be in any order. PyTorch counts every
+/// empty tensor.
+fn is_dense(sizes: &[i64], strides: &[i64]) -> bool {
+    let moving = || sizes.iter().zip(strides).filter(|(&size, _)| size > 1);
+    let mut packed = 1i64;
+    for _ in moving() {
+        let Some((&size, _)) = moving().find(|(_, &stride)| stride == packed) else { return sizes.contains(&0) };
+        packed = packed.saturating_mul(size);
+    }
+    true
 }

@@ -4,12 +4,12 @@
 
 use std::ffi::c_int;
 
-use dml_cuda::lowering::{Lowered, LoweredSequence, Names, ReversalArrays};
-use dml_cuda::TensorDataType;
+use dml_cuda::lowering::{Lowered, LoweredSequence, LoweringError, Names, ReversalArrays};
+use dml_cuda::{Error, TensorDataType};
 
-use super::call::{Buffer, Call, Place};
+use super::call::{Buffer, Call};
 use super::ffi::DATA_TYPES;
-use crate::frameworks::{element_count, Lengths};
+use crate::frameworks::element_count;
 use crate::status::{wrong, Failure};
 
 const NAMES: Names<'_> = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
@@ -28,25 +28,16 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
     if output.dtype != x.dtype {
         return wrong(format!("the result has XLA's type {}, must have x's, {}", output.dtype, x.dtype));
     }
-    let lengths_type = element(lengths.dtype).and_then(|(_, data_type)| data_type);
-    let found = format_args!("XLA's type {}", lengths.dtype);
-    let lengths = Lengths::new(NAMES.lengths, lengths.tensor, lengths_type, found).map_err(Failure::argument)?;
-    let arrays = ReversalArrays {
-        input: x.tensor,
-        lengths: lengths.tensor,
-        output: output.tensor,
-        axis,
-        element_size: width,
-        length_type: lengths.passed_as,
+    let in_words = |error: Error| Failure::of(error, &NAMES);
+    let Some((_, Some(length_type))) = element(lengths.dtype) else {
+        let found = format!("XLA's type {}", lengths.dtype);
+        return Err(in_words(LoweringError::ForeignLengthType { found }.into()));
     };
-    if call.place == Place::Host {
-        // SAFETY: XLA's buffer on the host has integers of this type, and nobody writes it now.
-        unsafe { lengths.check(None) }.map_err(Failure::argument)?;
-    }
+    let (input, lengths, output, element_size) = (x.tensor, lengths.tensor, output.tensor, width);
+    let arrays = ReversalArrays { input, lengths, output, axis, element_size, length_type };
     let (device, stream) = call.device()?;
     // SAFETY: these are the call's buffers.
-    let done = unsafe { device.reverse_arrays(&arrays, stream) };
-    done.map_err(|error| Failure::of(error, &NAMES))
+    unsafe { device.reverse_arrays(&arrays, stream) }.map_err(in_words)
 }
 
 /// The attributes are the bits of scalars of the result's type, from the lowest on.

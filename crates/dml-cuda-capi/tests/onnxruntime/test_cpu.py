@@ -81,9 +81,9 @@ class ReverseSequence(unittest.TestCase):
         for shape, lengths, words in [
             ((4, 3), [1, 5, 2], r"dml_cuda ReverseSequence: sequence_lens\[1\] is 5, must be from 0 to 4, the size of the time axis"),
             ((4, 3), [1, 2, -1], r"sequence_lens\[2\] is -1, must be from 0 to 4"),
-            ((4, 3), [1, 2], r"the shape of sequence_lens is \[2\], must be \[3\], the batch size"),
+            ((4, 3), [1, 2], r"sequence_lens has shape \[2\], must have \[3\], the batch size"),
             ((0, 2), [1, 0], r"sequence_lens\[0\] is 1, must be from 0 to 0"),
-            ((3, 0), [1], r"sequence_lens is \[1\], must be \[0\]"),
+            ((3, 0), [1], r"sequence_lens has shape \[1\], must have \[0\]"),
             ((2, 1, 0), [3], r"sequence_lens\[0\] is 3, must be from 0 to 2"),
         ]:
             made = session(reverse_sequence(np.float32, shape, dynamic=True))

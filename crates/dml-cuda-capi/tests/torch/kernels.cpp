@@ -128,10 +128,15 @@ static void check_calls() {
     mark(x, 0, 1);
     CHECK(call(IN_PLACE[0], x, lengths, 1) == nullptr);
     CHECK(data<float>(x)[1] == 5 && version(x) == 2);
+    // With gaps between the elements, PyTorch's empty_like has the strides.
+    Tensor* gaps = counted(13, {2, 3}, {8, 2});
+    Tensor* packed = call(COPIES[0], gaps, lengths, 1);
+    const float of_gaps[] = {2, 0, 4, 12, 10, 8};
+    CHECK(std::memcmp(data<float>(packed), of_gaps, sizeof of_gaps) == 0);
     Tensor* empty = tensor({0, 3}, FLOAT32);
     Tensor* none = tensor({0, 1}, INT32);
     Tensor* result = call(COPIES[0], empty, none, 1);
-    for (Tensor* made : {x, lengths, empty, none, result}) release(made);
+    for (Tensor* made : {x, lengths, gaps, packed, empty, none, result}) release(made);
     CHECK(live() == 0);
 }
 
@@ -173,8 +178,8 @@ static void check_failures() {
              Case{x, negative, 1, "lengths[1, 0] is -4, must be at least 0"},
              Case{x, bytes, 1, "lengths has PyTorch's dtype number 0, must have integers of 32 or 64 bits"},
              Case{x, elsewhere, 1, "lengths is on cuda:0, must be on cpu, as x"},
-             Case{scalar, scalar, 0, "x has 0 dimensions, must have from 1 to 64"},
-             Case{many, scalar, 0, "x has 65 dimensions, must have from 1 to 64"},
+             Case{scalar, scalar, 0, "x has 0 dimensions, must have at least 1"},
+             Case{many, scalar, 0, "x has 65 dimensions, must have at most 64"},
          }) {
         for (const char* name : COPIES) CHECK(thrown(name, wrong.x, wrong.lengths, wrong.dim) == "dml_cuda::reverse_subsequences: " + wrong.words);
         CHECK(thrown(IN_PLACE[0], wrong.x, wrong.lengths, wrong.dim) == "dml_cuda::reverse_subsequences_: " + wrong.words);
@@ -188,12 +193,16 @@ static void check_failures() {
     refuse(1);
     CHECK(thrown(COPIES[0], x, lengths, 1) ==
           "dml_cuda::reverse_subsequences: PyTorch's aoti_torch_empty_strided failed; PyTorch has written why to its log");
+    Tensor* gaps = tensor({2, 3}, FLOAT32, {8, 2});
+    refuse(1);
+    CHECK(thrown(COPIES[0], gaps, lengths, 1) ==
+          "dml_cuda::reverse_subsequences: PyTorch's aoti_torch_call_dispatcher failed; PyTorch has written why to its log");
     // There is no libtorch_cuda.so here, and usually no GPU.
     Tensor* gpu = tensor({2, 3}, FLOAT32, {3, 1}, CUDA);
     CHECK(thrown("CUDA reverse_subsequences", gpu, elsewhere, 1).rfind("dml_cuda::reverse_subsequences: ", 0) == 0);
     CHECK(thrown("CUDA reverse_subsequences_", gpu, elsewhere, 1).rfind("dml_cuda::reverse_subsequences_: ", 0) == 0);
     for (int k = 0; k < 6; ++k) CHECK(data<float>(x)[k] == static_cast<float>(k));
-    for (Tensor* made : {x, lengths, negative, bytes, scalar, elsewhere, expanded, many, gpu}) release(made);
+    for (Tensor* made : {x, lengths, negative, bytes, scalar, elsewhere, expanded, many, gaps, gpu}) release(made);
     CHECK(live() == 0);
 }
 

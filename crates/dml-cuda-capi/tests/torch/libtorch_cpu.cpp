@@ -1,5 +1,6 @@
 // A stand-in for libtorch_cpu.so, for machines without PyTorch: the functions of its C interface that the library uses,
 // with tensors on the heap. It counts the handles that live. With TOO_OLD it lacks a function.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -133,6 +134,22 @@ int32_t aoti_torch_empty_strided(
     if (refused()) return 1;
     *made = stand_in_tensor(sizes, strides, rank, dtype, device_type);
     return 0;
+}
+int32_t aoti_torch_new_tensor_handle(Tensor* tensor, Tensor** made) { return *made = stand_in_again(tensor), 0; }
+// empty_like of a tensor that is not dense, as one that is packed.
+int32_t aoti_torch_call_dispatcher(const char* name, const char* overload, uint64_t* stack) {
+    if (std::strcmp(name, "aten::empty_like") != 0 || *overload || std::any_of(stack + 1, stack + 6, [](uint64_t of) { return of; }))
+        std::abort();
+    Tensor* like = reinterpret_cast<Tensor*>(stack[0]);
+    const bool is_refused = refused();
+    if (!is_refused) {
+        std::vector<int64_t> strides(like->data->sizes.size(), 1);
+        for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * like->data->sizes[d];
+        stack[0] = reinterpret_cast<uint64_t>(stand_in_tensor(
+            like->data->sizes.data(), strides.data(), static_cast<int64_t>(strides.size()), like->data->dtype, CPU));
+    }
+    aoti_torch_delete_tensor_object(like);
+    return is_refused;
 }
 // Broadcasts as Tensor.copy_ does.
 int32_t aoti_torch_copy_(Tensor* to, Tensor* from, int32_t) {

@@ -15,24 +15,24 @@ mod operators;
 #[cfg(test)]
 mod tests;
 
-use call::Place;
+use call::Platform;
 use ffi::{XLA_FFI_CallFrame, XLA_FFI_Error};
 
 macro_rules! handlers {
-    ($($name:ident: $work:path, $place:expr;)*) => {$(
+    ($($name:ident: $work:path, $platform:expr;)*) => {$(
         #[no_mangle]
         #[doc = concat!("XLA's handler `", stringify!($work), "`.")]
         pub unsafe extern "C" fn $name(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
             // SAFETY: XLA passes a call frame, which it keeps during the call, with buffers as its program describes
             // them.
-            unsafe { call::handle(frame, $place, $work) }
+            unsafe { call::handle(frame, $platform, $work) }
         }
     )*};
 }
 
 handlers! {
-    dml_cuda_xla_reverse_subsequences_cpu: operators::reverse_subsequences, Place::Host;
-    dml_cuda_xla_reverse_subsequences_cuda: operators::reverse_subsequences, Place::Gpu;
-    dml_cuda_xla_fill_value_sequence_cpu: operators::fill_value_sequence, Place::Host;
-    dml_cuda_xla_fill_value_sequence_cuda: operators::fill_value_sequence, Place::Gpu;
+    dml_cuda_xla_reverse_subsequences_cpu: operators::reverse_subsequences, Platform::Cpu;
+    dml_cuda_xla_reverse_subsequences_cuda: operators::reverse_subsequences, Platform::Cuda;
+    dml_cuda_xla_fill_value_sequence_cpu: operators::fill_value_sequence, Platform::Cpu;
+    dml_cuda_xla_fill_value_sequence_cuda: operators::fill_value_sequence, Platform::Cuda;
 }

@@ -11,14 +11,14 @@ use super::ffi::*;
 use crate::input::list;
 use crate::status::{caught, text, wrong, Failure};
 
-/// Where the buffers are.
+/// Where the buffers are, with XLA's names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    Host,
-    Gpu,
+pub enum Platform {
+    Cpu,
+    Cuda,
 }
 
-/// A buffer in the memory of the call's place.
+/// A buffer in the memory of the call's platform.
 #[derive(Clone, Copy)]
 pub struct Buffer<'a> {
     pub dtype: c_int,
@@ -29,7 +29,7 @@ pub struct Buffer<'a> {
 /// A call of a handler.
 pub struct Call<'a> {
     frame: &'a XLA_FFI_CallFrame,
-    pub place: Place,
+    platform: Platform,
     /// A `CUstream`. Null on the host.
     stream: RawStream,
 }
@@ -85,10 +85,10 @@ impl<'a> Call<'a> {
     /// The device of the buffers, and the stream of the call. XLA keeps the buffers until the work on its stream is
     /// done, and lets nobody else write them.
     pub fn device(&self) -> Result<(Device, RawStream), Failure> {
-        let device = match self.place {
-            Place::Host => crate::device::cpu_device()?,
+        let device = match self.platform {
+            Platform::Cpu => crate::device::cpu_device()?,
             // XLA makes the context of the call's GPU current. With another one, the driver refuses the stream.
-            Place::Gpu => crate::device::cuda_device(Device::current_cuda_ordinal()?)?,
+            Platform::Cuda => crate::device::cuda_device(Device::current_cuda_ordinal()?)?,
         };
         Ok((device, self.stream))
     }
@@ -102,7 +102,7 @@ impl<'a> Call<'a> {
 /// `frame` is the argument that XLA passed to a handler.
 pub unsafe fn handle(
     frame: *mut XLA_FFI_CallFrame,
-    place: Place,
+    platform: Platform,
     work: impl FnOnce(&Call<'_>) -> Result<(), Failure>,
 ) -> *mut XLA_FFI_Error {
     // SAFETY: XLA's frame lives during the call, and its fields have the places that `ffi` lists.
@@ -114,7 +114,7 @@ pub unsafe fn handle(
         if extension.r#type == XLA_FFI_EXTENSION_METADATA {
             // SAFETY: an extension of this type is the base of this structure, whose `metadata` XLA gives to be
             // written.
-            unsafe { describe((*frame.extension_start.cast::<XLA_FFI_Metadata_Extension>()).metadata, api, place) };
+            unsafe { describe((*frame.extension_start.cast::<XLA_FFI_Metadata_Extension>()).metadata, api, platform) };
             return null_mut();
         }
     }
@@ -125,14 +125,14 @@ pub unsafe fn handle(
         ctx: frame.ctx,
         stream: null_mut(),
     };
-    if place == Place::Gpu {
+    if platform == Platform::Cuda {
         // SAFETY: XLA's own function and context, and arguments as its header has them.
         let error = unsafe { (api.XLA_FFI_Stream_Get)(&mut of_stream) };
         if !error.is_null() {
             return error;
         }
     }
-    let call = Call { frame, place, stream: RawStream(of_stream.stream) };
+    let call = Call { frame, platform, stream: RawStream(of_stream.stream) };
     let Err(failure) = caught(|| work(&call)) else { return null_mut() };
     let message = text(&failure.message);
     let mut args = XLA_FFI_Error_Create_Args {
@@ -151,7 +151,7 @@ pub unsafe fn handle(
 /// # Safety
 ///
 /// `metadata` can be written.
-unsafe fn describe(metadata: *mut XLA_FFI_Metadata, api: Option<&XLA_FFI_Api>, place: Place) {
+unsafe fn describe(metadata: *mut XLA_FFI_Metadata, api: Option<&XLA_FFI_Api>, platform: Platform) {
     let minor = match api.map(|api| &api.api_version) {
         Some(found) if found.major_version == XLA_FFI_API_MAJOR => found.minor_version,
         _ => XLA_FFI_API_MINOR,
@@ -164,6 +164,7 @@ unsafe fn describe(metadata: *mut XLA_FFI_Metadata, api: Option<&XLA_FFI_Api>, p
             major_version: XLA_FFI_API_MAJOR,
             minor_version: minor,
         };
-        (*metadata).traits = if place == Place::Gpu { XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE } else { 0 };
+        (*metadata).traits =
+            if platform == Platform::Cuda { XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE } else { 0 };
     }
 }

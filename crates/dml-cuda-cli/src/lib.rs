@@ -19,7 +19,7 @@ use dml_cuda::{Adapter, Device, DeviceError, DirectMlVersion, Properties};
 use serde_json::json;
 
 use bench::{baseline, kernel, report, suite, timing};
-use model::{json, strict};
+use model::{json, members, strict};
 use options::{Command, Format, Options};
 use out::{complain, shown_path};
 use run::{answers, events, execute};
@@ -55,6 +55,7 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
         Command::Baseline { work, bytes, repeated } => {
             baseline::time(work, bytes, &repeated, &choose_device(&repeated.adapter)?)
         }
+        Command::Schema => printed(members::SCHEMA.as_bytes()),
         Command::Completions { shell } => printed(completions::script(shell).as_bytes()),
         Command::Man { command } => printed(&completions::page(command.as_deref())?),
     }

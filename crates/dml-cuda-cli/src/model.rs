@@ -4,6 +4,7 @@ pub mod command;
 pub mod dispatchable;
 pub mod initial;
 pub mod json;
+pub mod members;
 pub mod node;
 pub mod npy;
 pub mod resource;
@@ -21,8 +22,6 @@ use node::Node;
 use resource::Resource;
 
 use crate::out::shown_path;
-
-const SECTIONS: &str = "resources dispatchables commands";
 
 pub struct Dispatchable {
     pub name: String,
@@ -46,15 +45,15 @@ pub struct Model {
 /// names, before anything runs.
 pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let root = Node::root(document);
-    root.check_names(SECTIONS)?;
+    root.walk(&["model"])?;
     let (resource_nodes, resource_names) = members(&root, "resources")?;
     let (dispatchable_nodes, _) = members(&root, "dispatchables")?;
     // First the dispatchables, because their type best explains why this runner cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
         let desc = dispatchable::read(node)?;
-        let bound = node.get("bindings")?;
+        let bound = node.get("bindings");
         let bindings = bound.map_or(Ok(Bindings::new()), |bound| command::bindings(&bound, &resource_names, &desc))?;
-        let compiling = match node.get("dmlCompileType")?.and_then(|mode| mode.string().ok()) {
+        let compiling = match node.get("dmlCompileType").and_then(|mode| mode.string().ok()) {
             Some("DmlCompileGraph") => "Compiling op using IDMLDevice1::CompileGraph",
             _ => "Compile Op",
         };
@@ -83,8 +82,8 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
 /// sections it looks at the names.
 pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
     let root = Node::root(document);
-    root.check_names(SECTIONS)?;
-    if root.get("resources")?.is_some() {
+    root.walk(&["model"])?;
+    if root.get("resources").is_some() {
         members(&root, "resources")?;
     }
     let (nodes, _) = members(&root, "dispatchables")?;

@@ -242,6 +242,8 @@ pub enum Command {
         #[command(flatten)]
         repeated: Repeated,
     },
+    /// Print the JSON Schema of a model, by which editors complete and check one
+    Schema,
     /// Print the completions of a shell
     Completions {
         #[arg(value_enum)]

@@ -70,11 +70,7 @@ fn known<'a, T>(name: &Node, names: &'a Names<T>, what: &str) -> Result<(String,
 
 /// Reads a command.
 pub fn read(node: &Node, resources: &Names, dispatchables: &Names<&Dispatchable>) -> Result<Command> {
-    node.check_names(MEMBERS)?;
-    // Only shaders have thread groups, but DxDispatch reads them of every command.
-    node.refuse_unless("threadGroupCount", "an array of 3 integers", |groups| {
-        groups.each(|count| count.unsigned::<u32>()).is_ok_and(|groups| groups.len() == 3)
-    })?;
+    node.walk(&["command"])?;
     let type_node = node.require("type")?;
     let resource = || known(&node.require("resource")?, resources, "resource").map(|(name, ())| name);
     match type_node.string()?.to_ascii_lowercase().as_str() {
@@ -90,7 +86,7 @@ pub fn read(node: &Node, resources: &Names, dispatchables: &Names<&Dispatchable>
         }
         "print" => Ok(Command::Print {
             resource: resource()?,
-            verbose: node.get("verbose")?.map_or(Ok(false), |node| node.boolean())?,
+            verbose: node.get("verbose").map_or(Ok(false), |node| node.boolean())?,
         }),
         "writefile" => Ok(Command::WriteFile {
             resource: resource()?,
@@ -100,9 +96,6 @@ pub fn read(node: &Node, resources: &Names, dispatchables: &Names<&Dispatchable>
         _ => Err(type_node.unknown("dispatch, print or writeFile", &["dispatch", "print", "writeFile"])),
     }
 }
-
-/// The members of all commands.
-const MEMBERS: &str = "type dispatchable bindings threadGroupCount resource verbose targetPath dimensions";
 
 fn target_path(node: &Node) -> Result<String> {
     let path = node.string()?;
@@ -124,14 +117,17 @@ fn target_path(node: &Node) -> Result<String> {
 /// `{ "InputTensor": "A", "OutputTensor": { "name": "B", "elementOffset": 4 } }`
 pub fn bindings(node: &Node, resources: &Names, desc: &OperatorDesc) -> Result<Bindings> {
     let points: Vec<&str> = bind_points(desc).collect();
-    let member = |(point, source): (&str, Node)| match points.contains(&point) {
-        true => Ok((point.to_owned(), binding(&source, resources)?)),
-        false => {
+    let mut bindings = Bindings::new();
+    for (point, source) in node.members()? {
+        if !points.contains(&point) {
             let required = format!("one of {}", points.join(", "));
-            Err(source.error("no bind point", required) + &or_nearest(point, &points))
+            return Err(source.error("no bind point", required) + &or_nearest(point, &points));
         }
-    };
-    node.members()?.into_iter().map(member).collect()
+        if bindings.insert(point.to_owned(), binding(&source, resources)?).is_some() {
+            return Err(source.error("given a second time", "given once"));
+        }
+    }
+    Ok(bindings)
 }
 
 /// The names of what an operator is bound to.
@@ -151,25 +147,13 @@ fn binding(node: &Node, resources: &Names) -> Result<Source> {
     if !matches!(node.kind(), Kind::Object(_)) {
         return Ok(Source { resource: known(node, resources, "resource")?.0, offset: 0, element_size: None });
     }
-    node.check_names("name elementOffset elementCount elementSizeInBytes format counter counterOffsetBytes")?;
+    node.walk(&["binding"])?;
     let (resource, ()) = known(&node.require("name")?, resources, "resource")?;
-    let offset = node.optional("elementOffset")?.unwrap_or(0);
+    if let Some(counter) = node.get("counter").filter(|counter| known(counter, resources, "resource").is_err()) {
+        counter.refuse(counter.kind(), "the name of a resource");
+    }
     node.optional::<u64>("elementCount")?;
+    let offset = node.optional("elementOffset")?.unwrap_or(0);
     let element_size = node.optional("elementSizeInBytes")?.filter(|&size| size > 0);
-    // Members for shaders, which DxDispatch reads of every binding.
-    node.refuse_unless("counterOffsetBytes", "an integer of 0 or more", |offset| offset.unsigned::<u64>().is_ok())?;
-    node.refuse_unless("format", "the name of a DXGI_FORMAT", |format| format.string().is_ok_and(is_dxgi_format))?;
-    node.refuse_unless("counter", "the name of a resource", |counter| known(counter, resources, "resource").is_ok())?;
     Ok(Source { resource, offset, element_size })
-}
-
-/// Whether a name has the form of those of uncompressed formats: channels with their bits, then a kind.
-fn is_dxgi_format(name: &str) -> bool {
-    let name = name.strip_prefix("DXGI_FORMAT_").unwrap_or(name);
-    let Some((channels, kind)) = name.split_once('_') else { return name == "UNKNOWN" };
-    let channels_fit = channels.split_inclusive(|c: char| c.is_ascii_digit()).all(|part| {
-        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
-        letters.len() <= 1 && letters.bytes().all(|letter| b"RGBADXE".contains(&letter))
-    });
-    channels_fit && matches!(kind, "TYPELESS" | "FLOAT" | "UNORM" | "UNORM_SRGB" | "UINT" | "SNORM" | "SINT")
 }

@@ -12,7 +12,7 @@ use crate::names::{likeness, or_nearest};
 
 /// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.
 pub fn read(node: &Node) -> Result<OperatorDesc> {
-    let (lower, upper) = (node.get("type")?, node.get("Type")?);
+    let (lower, upper) = (node.get("type"), node.get("Type"));
     match (&lower, &upper) {
         (None, _) => node.refuse("without \"type\"", "an object that has it, in lower case"),
         (Some(lower), Some(upper)) if lower.kind().to_string() != upper.kind().to_string() => {
@@ -20,9 +20,8 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
         }
         _ => {}
     }
-    let absent = || node.check_names(MEMBERS).and_then(|()| node.require("type"));
+    let absent = || node.walk(&["dispatchable"]).and_then(|()| node.require("type"));
     let type_node = lower.or(upper).map_or_else(absent, Ok)?;
-    refuse_options(node)?;
     let name = type_node.string()?;
     let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators this runner has";
     let Ok(operator) = name.parse::<OperatorType>() else {
@@ -37,17 +36,14 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
         let meant: Vec<&str> = names.filter(|known| likeness(name, known) > 0.95).collect();
         return Err(type_node.error(format!("{}{what}", type_node.kind()), only) + &or_nearest(name, &meant));
     };
-    let (desc, around) = match node.get("desc")?.map_or_else(|| node.get("Desc"), |desc| Ok(Some(desc)))? {
-        Some(desc) => {
-            node.check_names(MEMBERS)?;
-            (desc, "")
-        }
-        // Members of the descriptor may be next to the type.
-        None => (node.clone(), MEMBERS),
-    };
+    if let Some(bindings) = node.get("bindings") {
+        let required = "left out, because DxDispatch binds these when it initializes and not when it dispatches";
+        bindings.refuse("given", required);
+    }
+    let desc = |inner| node.walk_desc(node.get("desc").or(node.get("Desc")), "dispatchable", inner);
     match operator {
         OperatorType::FillValueSequence => {
-            desc.check_names(&format!("OutputTensor ValueDataType ValueStart ValueDelta {around}"))?;
+            let desc = desc("fill")?;
             let value_data_type = data_type(&desc.require("ValueDataType")?)?;
             let output_tensor = tensor(&desc.require("OutputTensor")?)?;
             let value_start = value::scalar(&desc.require("ValueStart")?, value_data_type)?;
@@ -55,7 +51,7 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
             Ok(FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta }.into())
         }
         OperatorType::ReverseSubsequences => {
-            desc.check_names(&format!("InputTensor SequenceLengthsTensor OutputTensor Axis {around}"))?;
+            let desc = desc("reverse")?;
             let input_tensor = tensor(&desc.require("InputTensor")?)?;
             let sequence_lengths_tensor = tensor(&desc.require("SequenceLengthsTensor")?)?;
             let output_tensor = tensor(&desc.require("OutputTensor")?)?;
@@ -64,34 +60,6 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
         }
         _ => Err(type_node.error(type_node.kind(), only)),
     }
-}
-
-const MEMBERS: &str = "type Type desc Desc bindings executionFlags dmlCompileType";
-
-/// What DxDispatch refuses of the members that change nothing here.
-fn refuse_options(node: &Node) -> Result<()> {
-    const FLAGS: [&str; 4] =
-        ["NONE", "ALLOW_HALF_PRECISION_COMPUTATION", "DISABLE_META_COMMANDS", "DESCRIPTORS_VOLATILE"];
-    let refuse_flag = |flag: &Node| {
-        let name = flag.string().unwrap_or_default();
-        if !FLAGS.contains(&name.strip_prefix("DML_EXECUTION_FLAG_").unwrap_or(name)) {
-            flag.refuse(flag.kind(), format!("{} or {}", FLAGS[..3].join(", "), FLAGS[3]));
-        }
-        Ok(())
-    };
-    match node.member("executionFlags")? {
-        Some(list) if list.is_array() => drop(list.each(refuse_flag)?),
-        Some(flag) => refuse_flag(&flag)?,
-        None => {}
-    }
-    // DxDispatch was recorded to crash in the other mode.
-    let is_usual = |mode: &Node| mode.string().is_ok_and(|mode| mode == "DmlCompileOp");
-    node.refuse_unless("dmlCompileType", "\"DmlCompileOp\", or left out", is_usual)?;
-    if let Some(bindings) = node.get("bindings")? {
-        let required = "left out, because DxDispatch binds these when it initializes and not when it dispatches";
-        bindings.refuse("given", required);
-    }
-    Ok(())
 }
 
 /// A name of `DML_TENSOR_DATA_TYPE`, full or abbreviated.
@@ -103,29 +71,19 @@ pub fn data_type(node: &Node) -> Result<TensorDataType> {
     })
 }
 
-const TENSOR: &str =
-    "Type Desc DataType Flags DimensionCount Sizes Strides TotalTensorSizeInBytes GuaranteedBaseOffsetAlignment";
-
 /// A `DML_TENSOR_DESC`, with or without its `Type` and `Desc` level. Computes a missing TotalTensorSizeInBytes.
 /// Validation reports a size that is too large to compute.
 fn tensor(node: &Node) -> Result<BufferTensorDesc> {
-    if let Some(tensor_type) = node.get("Type")? {
+    let desc = node.walk_desc(node.get("Desc"), "tensorLevel", "tensor")?;
+    if let Some(tensor_type) = node.get("Type") {
         let name = tensor_type.string()?;
         if !matches!(name, "DML_TENSOR_TYPE_BUFFER" | "BUFFER") {
             return Err(tensor_type.error(tensor_type.kind(), "DML_TENSOR_TYPE_BUFFER"));
         }
     }
-    let desc = match node.get("Desc")? {
-        Some(desc) => {
-            node.check_names("Type Desc")?;
-            desc
-        }
-        None => node.clone(),
-    };
-    desc.check_names(TENSOR)?;
     let sizes: Vec<u32> = desc.require("Sizes")?.each(|size| size.unsigned())?;
     let count = desc.optional::<u32>("DimensionCount")?.filter(|count| *count as usize != sizes.len());
-    if let (Some(found), Some(count)) = (count, desc.get("DimensionCount")?) {
+    if let (Some(found), Some(count)) = (count, desc.get("DimensionCount")) {
         return Err(count.error(found, format!("{}, the number of Sizes", sizes.len())));
     }
     let strides = desc.optional_list("Strides")?.filter(|strides| !strides.is_empty());
@@ -142,19 +100,16 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
         tensor.total_tensor_size_in_bytes = total;
     }
     tensor.guaranteed_base_offset_alignment = desc.optional("GuaranteedBaseOffsetAlignment")?.unwrap_or(0);
-    tensor.flags = desc.get("Flags")?.map_or(Ok(TensorFlags::None), |node| flags(&node))?;
+    tensor.flags = desc.get("Flags").map_or(Ok(TensorFlags::None), |node| flags(&node))?;
     Ok(tensor)
 }
 
 /// One flag, or a list of them.
 fn flags(node: &Node) -> Result<TensorFlags> {
-    if node.is_array() {
-        let flags = node.each(flags)?;
-        return Ok(flags.into_iter().find(|flag| *flag != TensorFlags::None).unwrap_or(TensorFlags::None));
-    }
-    match node.string()? {
+    let flags = node.each_or_itself(|flag| match flag.string()? {
         "DML_TENSOR_FLAG_NONE" | "NONE" => Ok(TensorFlags::None),
         "DML_TENSOR_FLAG_OWNED_BY_DML" | "OWNED_BY_DML" => Ok(TensorFlags::OwnedByDml),
-        _ => Err(node.unknown("DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML", &["NONE", "OWNED_BY_DML"])),
-    }
+        _ => Err(flag.unknown("DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML", &["NONE", "OWNED_BY_DML"])),
+    })?;
+    Ok(flags.into_iter().find(|flag| *flag != TensorFlags::None).unwrap_or(TensorFlags::None))
 }

@@ -1,10 +1,12 @@
 //! Typed access to a JSON document in which every error names the place: `resources.A.initialValues[3]`.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::rc::Rc;
 
 use super::json::{Document, Kind, Result, Value};
+use super::members::{self, Object};
 use crate::names::or_nearest;
 use crate::out::shown;
 
@@ -98,7 +100,7 @@ impl<'a> Node<'a> {
         matches!(self.kind(), Kind::Array)
     }
 
-    fn is_null(&self) -> bool {
+    pub fn is_null(&self) -> bool {
         matches!(self.kind(), Kind::Null)
     }
 
@@ -114,47 +116,64 @@ impl<'a> Node<'a> {
     }
 
     /// A member of an object, also if it is null.
-    pub fn member(&self, name: &str) -> Result<Option<Node<'a>>> {
-        let mut found = self.members()?.into_iter().filter(|(found, _)| *found == name).map(|(_, member)| member);
-        let first = found.next();
-        match found.next() {
-            Some(second) => Err(second.error("given a second time", "given once")),
-            None => Ok(first),
-        }
+    fn member(&self, name: &str) -> Option<Node<'a>> {
+        let Kind::Object(members) = self.kind() else { return None };
+        let (name, value) = members.iter().find(|(found, _)| found == name)?;
+        Some(Node { value, path: Path::Member(Rc::new(self.path.clone()), name), document: self.document })
     }
 
     /// A member of an object, unless absent or null.
-    pub fn get(&self, name: &str) -> Result<Option<Node<'a>>> {
-        Ok(self.member(name)?.filter(|member| !member.is_null()))
-    }
-
-    /// Fails if a member differs from one of `names` only in case: DxDispatch would silently ignore it. Fails if one is
-    /// given twice. Warns of members that nothing reads.
-    pub fn check_names(&self, names: &str) -> Result<()> {
-        let names: Vec<&str> = names.split_whitespace().collect();
-        names.iter().try_for_each(|name| self.member(name).map(drop))?;
-        for (found, member) in self.members()? {
-            // `$comment`, `$schema`: DxDispatch's models have them.
-            if names.contains(&found) || found.starts_with('$') {
-                continue;
-            }
-            if let Some(name) = names.iter().find(|name| name.eq_ignore_ascii_case(found)) {
-                let required = format!("spelled \"{name}\", or left out");
-                return Err(member.error(format!("spelled \"{}\"", shown(found)), required));
-            }
-            let (nearest, found) = (or_nearest(found, &names), shown(found));
-            let warning = format!("{} is a member \"{found}\", which nothing reads{nearest}", member.place());
-            self.document.findings.borrow_mut().warnings.push(warning);
-        }
-        Ok(())
+    pub fn get(&self, name: &str) -> Option<Node<'a>> {
+        self.member(name).filter(|member| !member.is_null())
     }
 
     /// A required member of an object.
     pub fn require(&self, name: &str) -> Result<Node<'a>> {
-        match self.member(name)? {
+        match self.member(name) {
             Some(member) if member.is_null() => Err(member.error(member.kind(), "given")),
             Some(member) => Ok(member),
             None => Err(self.error(format!("without the member {name}"), "an object that has it")),
+        }
+    }
+
+    /// Walks an object by its definitions in the model's schema, in the document's order. Fails if a member is given
+    /// twice, or differs from a known one only in case: DxDispatch would silently ignore it. Warns of members that
+    /// nothing reads, before it fails because a required one is absent. Records what DxDispatch refuses.
+    pub fn walk(&self, definitions: &[&str]) -> Result<()> {
+        let objects: Vec<&Object> = definitions.iter().map(|name| members::object(name)).collect();
+        let mut seen = HashSet::new();
+        for (name, member) in self.members()? {
+            match objects.iter().find_map(|object| object.properties.get(name)) {
+                Some(_) if !seen.insert(name) => return Err(member.error("given a second time", "given once")),
+                Some(known) => known.check(name, &member),
+                // `$comment`, `$schema`: DxDispatch's models have them.
+                None if name.starts_with('$') => {}
+                None => member.unread(name, &objects)?,
+            }
+        }
+        objects.iter().flat_map(|object| &object.required).try_for_each(|name| self.require(name).map(drop))
+    }
+
+    fn unread(&self, name: &str, objects: &[&Object]) -> Result<()> {
+        // Names in lower case come first: DxDispatch requires `type` and also reads `Type`.
+        let names = objects.iter().flat_map(|object| object.properties.keys().rev());
+        let known: Vec<&str> = names.map(String::as_str).collect();
+        if let Some(right) = known.iter().find(|known| known.eq_ignore_ascii_case(name)) {
+            let required = format!("spelled \"{right}\", or left out");
+            return Err(self.error(format!("spelled \"{}\"", shown(name)), required));
+        }
+        let (nearest, name) = (or_nearest(name, &known), shown(name));
+        let warning = format!("{} is a member \"{name}\", which nothing reads{nearest}", self.place());
+        self.document.findings.borrow_mut().warnings.push(warning);
+        Ok(())
+    }
+
+    /// Walks this object by `outer`, and by `inner` a member `desc` of it, which it returns. Without one, the members
+    /// of both are in this object.
+    pub fn walk_desc(&self, desc: Option<Node<'a>>, outer: &str, inner: &str) -> Result<Node<'a>> {
+        match desc {
+            Some(desc) => self.walk(&[outer]).and_then(|()| desc.walk(&[inner])).map(|()| desc),
+            None => self.walk(&[outer, inner]).map(|()| self.clone()),
         }
     }
 
@@ -171,6 +190,14 @@ impl<'a> Node<'a> {
             Ok(())
         })?;
         Ok(all)
+    }
+
+    /// Reads each element of an array, or the value itself.
+    pub fn each_or_itself<T>(&self, mut read: impl FnMut(&Node<'_>) -> Result<T>) -> Result<Vec<T>> {
+        match self.is_array() {
+            true => self.each(read),
+            false => Ok(vec![read(self)?]),
+        }
     }
 
     pub fn string(&self) -> Result<&'a str> {
@@ -210,24 +237,14 @@ impl<'a> Node<'a> {
         T::try_from(integer).map_err(|_| self.error(integer, format!("from 0 to {maximum}")))
     }
 
-    /// A member that is such an integer, unless absent or null. DxDispatch refuses null.
+    /// A member that is such an integer, unless absent or null.
     pub fn optional<T: TryFrom<i128>>(&self, name: &str) -> Result<Option<T>> {
-        self.refuse_unless(name, "an integer of 0 or more", |member| !member.is_null())?;
-        self.get(name)?.map(|member| member.unsigned()).transpose()
+        self.get(name).map(|member| member.unsigned()).transpose()
     }
 
-    /// A member that is a list of such integers.
+    /// A member that is a list of such integers, unless absent or null.
     pub fn optional_list(&self, name: &str) -> Result<Option<Vec<u32>>> {
-        self.refuse_unless(name, "an array of integers", |member| !member.is_null())?;
-        self.get(name)?.map(|list| list.each(|element| element.unsigned())).transpose()
-    }
-
-    /// Records that DxDispatch refuses a member that does not fit, also null.
-    pub fn refuse_unless(&self, name: &str, required: &str, fits: impl Fn(&Node) -> bool) -> Result<()> {
-        if let Some(member) = self.member(name)?.filter(|member| !fits(member)) {
-            member.refuse(member.kind(), required);
-        }
-        Ok(())
+        self.get(name).map(|list| list.each(|element| element.unsigned())).transpose()
     }
 
     /// A number, or one of the strings "nan", "inf" and "-inf".

@@ -65,6 +65,10 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
 fn entries(header: &str) -> json::Result<(String, bool, Vec<u64>)> {
     let document = json::parse(header)?;
     let root = Node::root(&document);
+    let entries = root.members()?.len();
+    if entries > 3 {
+        return Err(format!("{entries} entries, must be descr, fortran_order and shape"));
+    }
     let shape = root.require("shape")?.each(|size| size.unsigned())?;
     Ok((root.require("descr")?.string()?.to_owned(), root.require("fortran_order")?.boolean()?, shape))
 }

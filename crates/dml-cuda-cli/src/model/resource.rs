@@ -29,9 +29,10 @@ pub struct Resource {
 
 /// Reads a resource. A dispatch writes those of `is_output`.
 pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
-    node.check_names("initialValuesDataType initialValues initialValuesOffsetInBytes sizeInBytes")?;
-    let named = node.get("initialValuesDataType")?;
-    let named = named.filter(|name| !matches!(name.string(), Ok("UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN")));
+    node.walk(&["resource"])?;
+    let named = node
+        .get("initialValuesDataType")
+        .filter(|name| !matches!(name.string(), Ok("UNKNOWN" | "DML_TENSOR_DATA_TYPE_UNKNOWN")));
     let declared = named.as_ref().map(data_type).transpose()?;
     if let (Some(name), Some(found)) = (&named, declared.filter(|data_type| data_type.size_in_bits() < 8)) {
         return Err(name.error(found, "a type of whole bytes"));
@@ -43,7 +44,7 @@ pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
         return Err(values.error("empty", "at least one value"));
     }
     let initial_values_offset: u64 = node.optional("initialValuesOffsetInBytes")?.unwrap_or(0);
-    if let Some(offset) = node.get("initialValuesOffsetInBytes")?.filter(|_| initial_values_offset > 0) {
+    if let Some(offset) = node.get("initialValuesOffsetInBytes").filter(|_| initial_values_offset > 0) {
         let required = "0, because DxDispatch writes the values at byte 0 all the same";
         // What a dispatch writes does not depend on the values before it.
         match is_output {
@@ -51,7 +52,7 @@ pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
             false => offset.refuse(offset.kind(), required),
         }
     }
-    let size = node.get("sizeInBytes")?;
+    let size = node.get("sizeInBytes");
     let size_in_bytes = node.optional("sizeInBytes")?.unwrap_or(length.next_multiple_of(4));
     if initial_values_offset.checked_add(length).is_none_or(|end| end > size_in_bytes) {
         let place = size.as_ref().unwrap_or(node);
@@ -64,8 +65,7 @@ pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
 
 /// Whether the values come later, from an ONNX model.
 pub fn is_deferred(node: &Node) -> bool {
-    let values = node.get("initialValues").ok().flatten();
-    values.is_some_and(|values| values.string().is_ok_and(|values| values == "deferred"))
+    node.get("initialValues").is_some_and(|values| values.string() == Ok("deferred"))
 }
 
 /// The type of values that have none of their own.
@@ -87,7 +87,7 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
         values.each(|element| {
             let (element, data_type) = match declared {
                 None if matches!(element.kind(), Kind::Object(_)) => {
-                    element.check_names("type value")?;
+                    element.walk(&["typedValue"])?;
                     (element.require("value")?, data_type(&element.require("type")?)?)
                 }
                 _ => (element.clone(), typed(node, declared)?),
@@ -101,7 +101,7 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
         all.shrink_to_fit();
         return Ok((declared, Values::Bytes(all), None));
     }
-    values.check_names("value valueStart valueDelta valueCount sourcePath")?;
+    values.walk(&["values"])?;
     let mut given = values.members()?;
     given.retain(|(name, _)| ["value", "valueStart", "sourcePath"].contains(name));
     if given.len() > 1 {
@@ -116,7 +116,7 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
     }
     let data_type = typed(node, declared)?;
     let first = bits(&first, data_type)?;
-    let delta = values.get("valueDelta")?.filter(|_| is_sequence).map(|delta| bits(&delta, data_type)).transpose()?;
+    let delta = values.get("valueDelta").filter(|_| is_sequence).map(|delta| bits(&delta, data_type)).transpose()?;
     if is_sequence && delta.is_none() {
         values.refuse("without valueDelta", "an object that has it");
     }

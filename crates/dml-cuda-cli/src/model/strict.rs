@@ -41,7 +41,7 @@ fn dispatch(model: &Model, uses: &Uses, command: &Command, node: &Node) -> Resul
     match desc.filter(|desc| validate(desc, FeatureLevel::HIGHEST).is_ok()) {
         Some(OperatorDesc::ReverseSubsequences(desc)) => reversal((model, uses), desc, bindings, &nodes),
         Some(OperatorDesc::FillValueSequence(desc)) => {
-            let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")?) else { return Ok(()) };
+            let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")) else { return Ok(()) };
             if let Some(rounded) = rounded_element(desc).filter(|_| uses[output].0 > 1) {
                 let required =
                     "of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
@@ -60,7 +60,7 @@ fn reversal(
     nodes: &Node,
 ) -> Result<()> {
     let resource = |name: &str| model.resources.iter().find(|(found, _)| found == name).map(|(_, resource)| resource);
-    if let (Some(source), Some(node)) = (bindings.get("SequenceLengthsTensor"), nodes.get("SequenceLengthsTensor")?) {
+    if let (Some(source), Some(node)) = (bindings.get("SequenceLengthsTensor"), nodes.get("SequenceLengthsTensor")) {
         // What a dispatch writes is checked when it is dispatched.
         if let Some(resource) = resource(&source.resource).filter(|_| !uses[source.resource.as_str()].1) {
             let mut bytes = Vec::new();

@@ -104,6 +104,12 @@ fn every_form_of_a_model_is_read() {
     assert_eq!(printed(&model), ["Resource 'Out': 18446744073709551615, 18446744073709551614, 18446744073709551613"]);
 }
 
+#[test]
+fn the_schema_is_printed() {
+    let schema: Value = serde_json::from_str(&crate::run(&["schema"]).well()).expect("JSON");
+    assert_eq!(schema["$defs"]["reverse"]["properties"]["Axis"]["type"], "integer");
+}
+
 /// Runs a model: what it said, and the seconds of a processor that it took, which other processes hardly change.
 #[cfg(unix)]
 fn processor_seconds(folder: &Folder, options: &str, model: &Value) -> (String, f64) {

@@ -71,11 +71,6 @@ pub(crate) static PACKED_LANES: FamilyCosts = FamilyCosts { name: "packed_lanes"
     [2.210, 1.000, 0.9735, 0.0, 0.0, 0.0, 20.32, 0.1389],
 ]] };
 
-pub(crate) static PACKED_LANES_IN_REGISTERS: FamilyCosts = FamilyCosts { name: "packed_lanes_in_registers", modes: [&[
-    [1.465, 1.000, 0.0, 3176.0, 0.3595, 1.491, 2.729, 0.0],
-    [1.427, 1.000, 0.0, 0.01659, 0.0, 1.379, 0.0, 0.03443],
-], &[]] };
-
 pub(crate) static PACKED_ROWS: FamilyCosts = FamilyCosts { name: "packed_rows", modes: [&[
     [1.844, 1.002, 0.0, 0.008771, 0.0, 0.0, 289.2, 0.1534],
     [1.692, 1.056, 0.0, 14.26, 0.0, 0.0, 176.2, 0.1540],

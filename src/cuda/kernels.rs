@@ -111,7 +111,6 @@ kernels! {
         SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
     }
     "reverse_packed_lanes", variable: POINTERS, specializable: true {
-        PACKED_LANES_IN_REGISTERS: "reverse_packed_lanes_in_registers" "_1" "_2";
         PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4", in place "_1" "_2";
     }
     "reverse_rows", variable: POINTERS, specializable: true {

@@ -1,12 +1,11 @@
 //! reverse_packed_lanes.cu: short contiguous lanes that are adjacent in memory.
 
-use super::layout::parameters::dim;
 use super::layout::work::WARP;
-use super::layout::{Layout, Sketch, NOT_IN_PLACE};
+use super::layout::{Layout, Sketch};
 use super::segments::Staged;
-use super::{blocks, reject_if, RejectReason};
+use super::RejectReason;
 use crate::cuda::costs;
-use crate::cuda::estimate::{Grid, Work};
+use crate::cuda::estimate::Work;
 use crate::cuda::kernels;
 use crate::cuda::launch::words;
 use crate::cuda::tuning::{THREADS, VEC16};
@@ -14,28 +13,6 @@ use crate::cuda::tuning::{THREADS, VEC16};
 /// Threads of a warp, which is the largest thread group of a lane in place; and banks of shared memory, of 4 bytes.
 const WARP_THREADS: u32 = 32;
 const BANKS: u32 = 32;
-
-/// Lanes of 2, 4 or 8 bytes, a vector of them per thread; not in place.
-pub(super) fn in_registers(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
-    reject_if(layout.in_place(), NOT_IN_PLACE)?;
-    layout.contiguous_lanes()?;
-    let bytes = layout.bytes(layout.axis.size);
-    reject_if(layout.axis.size < 2 || ![2, 4, 8].contains(&bytes), "lanes are not of 2, 4 or 8 bytes")?;
-    let [lanes] = layout.dimensions else {
-        return Err("lanes are not one dimension after merging".into());
-    };
-    let are_adjacent = [lanes.in_stride, lanes.out_stride] == [layout.axis.size; 2];
-    reject_if(!are_adjacent, "lanes are not adjacent in memory")?;
-    let vectors = u64::from(lanes.size).div_ceil(u64::from(VEC16) / bytes);
-    let grid = Grid { blocks: blocks(vectors, 1), threads: THREADS, shared: 0 };
-    let steps = f64::from(grid.blocks * (THREADS / WARP_THREADS));
-    let work = Work { steps, details: f64::from(lanes.size) / WARP, ..layout.work() };
-    let (family, costs, unit) = (&kernels::PACKED_LANES_IN_REGISTERS, &costs::PACKED_LANES_IN_REGISTERS, layout.width);
-    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        words(layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)))
-    };
-    Ok(Sketch { family, costs, unit, grid, alignment: VEC16, access: VEC16, work, parameters })
-}
 
 /// Threads for a lane. In place, one for every other element: on average, half of the elements are below a length.
 fn group(layout: &Layout<'_>, staged: &Staged) -> u32 {
@@ -45,8 +22,8 @@ fn group(layout: &Layout<'_>, staged: &Staged) -> u32 {
     }
 }
 
-/// Other short lanes, staged.
-pub(super) fn in_shared_memory(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+/// Whole lanes, staged.
+pub(super) fn packed_lanes(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
     layout.contiguous_lanes()?;
     let staged = Staged::new(layout)?;
     let (grid, group) = (staged.grid, group(layout, &staged).min(THREADS));

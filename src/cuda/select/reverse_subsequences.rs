@@ -46,8 +46,7 @@ const BLOCK_KERNELS: &[KernelRule] = &[
 #[rustfmt::skip] // a line each
 const ELEMENT_KERNELS: &[KernelRule] = &[
     KernelRule { name: "reverse_elementwise", variant: "gathers {} bytes a thread", variants: &[4, 8, 16], sketch: elementwise::vectors },
-    one("reverse_packed_lanes_in_registers", packed_lanes::in_registers),
-    one("reverse_packed_lanes", packed_lanes::in_shared_memory),
+    one("reverse_packed_lanes", packed_lanes::packed_lanes),
     KernelRule { name: "reverse_lanes", variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, sketch: lanes::whole::<true> },
     KernelRule { name: "reverse_lanes", variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, sketch: lanes::whole::<false> },
     one("reverse_long_lanes", lanes::long::<true>),

@@ -19,8 +19,8 @@ mod kernel_tests;
 
 pub use driver::Properties;
 pub(crate) use driver::{
-    current_ordinal, describe, device_count, times, Context, Event, Graph, Lengths, LoadedKernel, Memory, Stream,
-    StreamHandle, Tensors,
+    current_ordinal, describe, device_count, times, Context, Event, Graph, Lengths, Memory, Stream, StreamHandle,
+    Tensors,
 };
 pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::{load, Launcher, Loaded};

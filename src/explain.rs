@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::cuda::select::Considered;
+use crate::cuda::select::{chosen, Candidate};
 use crate::cuda::{GpuTarget, Launch, Launcher, Mode};
-use crate::device::operator::{CompiledOperator, Measured, Operator};
+use crate::device::operator::{CompiledOperator, Operator};
 use crate::operator_plan::OperatorPlan;
 pub use crate::plan::MergedDimension;
 use crate::plan::Summary;
@@ -113,9 +113,7 @@ impl CompiledOperator {
                     explained.launches.iter_mut().for_each(|launch| launch.specializable = false);
                 }
             }
-            for measured in inner.measured.iter().filter(|measured| measured.mode == mode) {
-                explained.add_measured(measured);
-            }
+            mode.of(&inner.measured).iter().for_each(|measured| explained.add_measured(measured));
             explained.kernels.sort_by_key(|of| (of.estimate, of.kernel.clone(), of.variant.clone()));
         }
         explanation
@@ -145,27 +143,41 @@ fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explanation {
 impl ExplainedMode {
     fn add_candidates(&mut self, plan: &OperatorPlan, target: &GpuTarget) {
         let mode = Mode::new(self.in_place);
-        self.launches = plan.select(target, mode, 0).iter().map(explain_launch).collect();
-        for Considered { kernel, variant, result } in plan.consider(target, mode) {
-            match result {
-                Ok(time) => {
-                    let estimate = Some(time);
-                    self.kernels.push(ExplainedKernel { kernel, variant, estimate, measured: None });
-                }
-                Err(reason) => self.rejected.push((kernel, reason.to_string())),
+        let candidates = plan.candidates(target, mode);
+        let chosen: Vec<&Candidate> = chosen(candidates.iter(), plan.width()).collect();
+        self.launches = chosen.iter().map(|found| explain_launch(&found.launch)).collect();
+        for found in &candidates {
+            let kernel = ExplainedKernel::new(found);
+            let is_new = self.kernels.iter().all(|other| other.kernel != kernel.kernel);
+            let is_chosen = || chosen.iter().any(|chosen| std::ptr::eq(*chosen, found));
+            let is_known = || self.kernels.iter().any(|other| other.is(&kernel));
+            if found.estimate().is_some() && (is_new || is_chosen() && !is_known()) {
+                self.kernels.push(kernel);
             }
         }
+        let rejected = plan.rejected(target, mode).into_iter();
+        self.rejected = rejected.map(|(kernel, reason)| (kernel, reason.to_string())).collect();
     }
 
     /// Adds a measured time. A variant's first one stays.
-    fn add_measured(&mut self, Measured { kernel, variant, estimate, time, .. }: &Measured) {
-        let is_it = |known: &&mut ExplainedKernel| known.kernel == *kernel && known.variant == *variant;
-        if let Some(known) = self.kernels.iter_mut().find(is_it) {
-            known.measured.get_or_insert(*time);
-            return;
+    fn add_measured(&mut self, found: &Candidate) {
+        let measured = ExplainedKernel::new(found);
+        match self.kernels.iter_mut().find(|known| known.is(&measured)) {
+            Some(known) => known.measured = known.measured.or(measured.measured),
+            None => self.kernels.push(measured),
         }
-        let (kernel, variant, measured) = (kernel.to_string(), variant.clone(), Some(*time));
-        self.kernels.push(ExplainedKernel { kernel, variant, estimate: *estimate, measured });
+    }
+}
+
+impl ExplainedKernel {
+    fn new(found: &Candidate) -> Self {
+        let kernel = found.launch.entry.name.to_owned();
+        Self { kernel, variant: found.variant(), estimate: found.estimate(), measured: found.time }
+    }
+
+    /// Whether both are the same variant of one kernel.
+    fn is(&self, other: &Self) -> bool {
+        self.kernel == other.kernel && self.variant == other.variant
     }
 }
 
@@ -173,9 +185,9 @@ fn explain_launch(launch: &Launch) -> ExplainedLaunch {
     ExplainedLaunch {
         kernel: launch.entry.name.to_owned(),
         access_bytes: launch.access,
-        blocks: launch.blocks,
-        threads: launch.threads,
-        shared_memory: launch.shared,
+        blocks: launch.grid.blocks,
+        threads: launch.grid.threads,
+        shared_memory: launch.grid.shared,
         alignment: launch.alignment,
         specializable: launch.entry.variable.is_some(),
     }

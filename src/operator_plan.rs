@@ -1,7 +1,7 @@
 //! The plan of any operator: connects each operator with its modules in `plan`, `cpu` and `cuda::select`.
 
 use crate::cpu::{self, cpu_fill, cpu_reverse};
-use crate::cuda::select::{self, Candidate, Considered};
+use crate::cuda::select::{fill_value_sequence, reverse_subsequences, Candidate, RejectReason};
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::OperatorDesc;
 use crate::error::DispatchError;
@@ -31,6 +31,14 @@ impl OperatorPlan {
         }
     }
 
+    /// Bytes of an element.
+    pub fn width(&self) -> u32 {
+        match self {
+            Self::FillValueSequence(plan) => plan.width,
+            Self::ReverseSubsequences(plan) => plan.width,
+        }
+    }
+
     /// Whether the output may be the first input.
     pub fn runs_in_place(&self) -> bool {
         match self {
@@ -53,27 +61,24 @@ impl OperatorPlan {
     /// bytes.
     pub fn select(&self, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
         match self {
-            Self::FillValueSequence(plan) => select::fill_value_sequence::select(plan, pointer_alignment),
-            Self::ReverseSubsequences(plan) => {
-                select::reverse_subsequences::select(plan, target, mode, pointer_alignment)
-            }
+            Self::FillValueSequence(plan) => fill_value_sequence::select(plan, pointer_alignment),
+            Self::ReverseSubsequences(plan) => reverse_subsequences::select(plan, target, mode, pointer_alignment),
         }
     }
 
-    /// Every launch that can run it in a mode, fastest first, with the variant of its kernel and the estimate.
+    /// Every kernel that can run it in a mode, fastest first.
     pub fn candidates(&self, target: &GpuTarget, mode: Mode) -> Vec<Candidate> {
         match self {
-            Self::FillValueSequence(plan) => select::fill_value_sequence::candidates(plan),
-            Self::ReverseSubsequences(plan) => select::reverse_subsequences::candidates(plan, target, mode),
+            Self::FillValueSequence(plan) => fill_value_sequence::candidates(plan).collect(),
+            Self::ReverseSubsequences(plan) => reverse_subsequences::candidates(plan, target, mode),
         }
     }
 
-    /// The kernels of a reversal, least estimate first, then those that cannot run it. Of a fill, those before the
-    /// chosen one.
-    pub fn consider(&self, target: &GpuTarget, mode: Mode) -> Vec<Considered> {
+    /// The kernels that cannot run it, with the reasons. Of a fill, those before the chosen one.
+    pub fn rejected(&self, target: &GpuTarget, mode: Mode) -> Vec<(String, RejectReason)> {
         match self {
-            Self::FillValueSequence(plan) => select::fill_value_sequence::consider(plan),
-            Self::ReverseSubsequences(plan) => select::reverse_subsequences::consider(plan, target, mode),
+            Self::FillValueSequence(plan) => fill_value_sequence::rejected(plan),
+            Self::ReverseSubsequences(plan) => reverse_subsequences::rejected(plan, target, mode),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! How long a kernel takes: a formula of counted work, in terms of what the GPU can do. docs/design/selection.md
 //! explains it.
 
+use super::launch::Grid;
 use super::target::GpuTarget;
 use super::tuning::SECTOR;
+use crate::mode::Mode;
 
 /// What a launch does, counted for the whole grid. In place, lengths are taken as half of the axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,15 +26,6 @@ pub(crate) struct Work {
     pub rounds: f64,
 }
 
-/// Thread blocks, and what each takes of a multiprocessor.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Grid {
-    pub blocks: u32,
-    pub threads: u32,
-    /// Bytes of dynamic shared memory.
-    pub shared: u32,
-}
-
 /// The number of terms.
 pub(crate) const TERMS: usize = 8;
 
@@ -47,6 +40,14 @@ pub(crate) struct FamilyCosts {
     pub name: &'static str,
     /// In the order of `Mode::ALL`.
     pub modes: [&'static [Costs]; 2],
+}
+
+impl FamilyCosts {
+    /// The costs in a mode, for units of `unit` bytes.
+    pub fn of(&self, mode: Mode, unit: u32) -> &'static Costs {
+        let costs = mode.of(&self.modes);
+        &costs[(unit.trailing_zeros() as usize).min(costs.len() - 1)]
+    }
 }
 
 /// Bytes of shared memory that the system takes of each thread block, and the most thread blocks of a multiprocessor.

@@ -68,7 +68,7 @@ fn work<'a>(
         let mut launches = launches(case, targets);
         let output = case.desc.output_tensor();
         launches.retain(|launch| {
-            let is_small = launch.blocks * launch.threads <= SMALL;
+            let is_small = launch.grid.blocks * launch.grid.threads <= SMALL;
             let sizes = is_small.then_some(&output.sizes);
             // What these kernels do depends on the axis, and on which lengths vary.
             let how = match &case.desc {

@@ -3,18 +3,21 @@
 use bytemuck::Pod;
 
 use super::kernels::Entry;
-use super::tuning::THREADS;
+
+/// Thread blocks, and what each takes of a multiprocessor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grid {
+    pub blocks: u32,
+    pub threads: u32,
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+}
 
 /// A launch of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Launch {
     pub entry: Entry,
-    /// Thread blocks of the grid.
-    pub blocks: u32,
-    /// Threads per thread block.
-    pub threads: u32,
-    /// Bytes of dynamic shared memory per thread block.
-    pub shared: u32,
+    pub grid: Grid,
     /// The required alignment of the first input's and the output's pointers.
     pub alignment: u32,
     /// Bytes of a thread's widest store.
@@ -35,7 +38,7 @@ pub(crate) struct Addresses<'a> {
 /// Words of the largest parameter structure.
 const MAX_WORDS: usize = 70;
 
-/// A parameter structure, the `repr(C)` twin of a structure of a kernel file, as words.
+/// A parameter structure as words.
 pub(crate) fn words<P: Pod>(params: P) -> Box<[u64]> {
     const { assert!(size_of::<P>().is_multiple_of(8) && size_of::<P>() <= MAX_WORDS * 8) }
     let mut words = vec![0; size_of::<P>() / 8].into_boxed_slice();
@@ -44,9 +47,9 @@ pub(crate) fn words<P: Pod>(params: P) -> Box<[u64]> {
 }
 
 impl Launch {
-    /// A launch without shared memory that moves units of `unit` bytes at multiples of as many.
-    pub fn new<P: Pod>(entry: Entry, blocks: u32, unit: u32, params: P) -> Self {
-        Self { entry, blocks, threads: THREADS, shared: 0, alignment: unit, access: unit, params: words(params) }
+    /// A launch that has no parameters yet.
+    pub fn new(entry: Entry, grid: Grid, alignment: u32, access: u32) -> Self {
+        Self { entry, grid, alignment, access, params: Box::default() }
     }
 
     /// The parameters with these pointers. Does not allocate.

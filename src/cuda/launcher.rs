@@ -12,7 +12,11 @@ use crate::specialize::Specialize;
 pub(crate) type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
 
 /// Looks up the kernels of launches, and loads those that this context uses for the first time.
-pub(crate) fn load(context: &Arc<Context>, launches: Vec<Launch>, specialize: Specialize) -> Result<Loaded, CudaError> {
+pub(crate) fn load(
+    context: &Arc<Context>,
+    launches: impl IntoIterator<Item = Launch>,
+    specialize: Specialize,
+) -> Result<Loaded, CudaError> {
     let load = |launch: Launch| {
         let specialized = context.specialized_kernel(&launch, specialize);
         let kernel = specialized.map_or_else(|| context.kernel(launch.entry), Ok)?;

@@ -20,9 +20,11 @@ mod transposed;
 #[cfg(all(test, in_repository))]
 pub(super) mod estimate_tests;
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::time::Duration;
 
+use super::estimate::{FamilyCosts, Work};
 use super::launch::Launch;
 use super::tuning::{THREADS, VEC16};
 
@@ -63,36 +65,55 @@ fn reject_if(holds: bool, reason: impl Into<RejectReason>) -> Result<(), RejectR
     Ok(())
 }
 
-/// A kernel that was considered for a layout: the estimate of a variant, or why it cannot run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Considered {
-    pub kernel: String,
-    /// The variant, such as `strips of 64 bytes`. Empty if there is one only.
-    pub variant: String,
-    pub result: Result<Duration, RejectReason>,
-}
-
-/// A launch that can run a plan.
+/// A kernel that can run a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
-    /// The variant of its kernel, such as `strips of 64 bytes`. Empty if there is one only.
-    pub variant: String,
     pub launch: Launch,
-    /// Fills have none.
-    pub estimate: Option<Duration>,
+    /// The name of its variant, with `{}` for a number, and the number: `strips of {} bytes`, 64. Empty if there is one
+    /// only.
+    variant: (&'static str, u32),
+    /// What it would do, and what that costs: the costs of its family, and the bytes of its unit. Fills do not count it.
+    #[cfg_attr(not(all(test, in_repository)), allow(dead_code))] // tests check it
+    work: Work,
+    #[cfg_attr(not(all(test, in_repository)), allow(dead_code))]
+    costs: Option<(&'static FamilyCosts, u32)>,
+    /// The estimate, in microseconds. Fills have none.
+    microseconds: Option<f64>,
+    /// The time on the GPU at hand, if it was measured.
+    pub time: Option<Duration>,
 }
 
-/// The first launch, then each that accepts more pointers than those before it, down to one that accepts all at
-/// multiples of `pointer_alignment`. Each comes with the alignment that it requires.
-fn down_to<T>(pointer_alignment: u32, mut launches: impl Iterator<Item = (u32, T)>) -> impl Iterator<Item = T> {
+impl Candidate {
+    /// A candidate without an estimate.
+    fn new(launch: Launch) -> Self {
+        Self { launch, variant: ("", 0), work: Work::default(), costs: None, microseconds: None, time: None }
+    }
+
+    /// The variant of its kernel, such as `strips of 64 bytes`. Empty if there is one only.
+    pub fn variant(&self) -> String {
+        let (name, number) = self.variant;
+        name.replace("{}", &number.to_string()).replace("1 vectors", "1 vector")
+    }
+
+    pub fn estimate(&self) -> Option<Duration> {
+        self.microseconds.map(|microseconds| Duration::from_secs_f64(microseconds.min(1e12) * 1e-6))
+    }
+}
+
+/// Of candidates, fastest first, those for pointers at multiples of `pointer_alignment`: the first, then each that
+/// accepts more pointers than those before it, down to one that accepts all.
+pub(crate) fn chosen<C: Borrow<Candidate>>(
+    mut candidates: impl Iterator<Item = C>,
+    pointer_alignment: u32,
+) -> impl Iterator<Item = C> {
     let mut least = u32::MAX;
     std::iter::from_fn(move || {
         if pointer_alignment.is_multiple_of(least) {
             return None;
         }
-        let (alignment, launch) = launches.find(|(alignment, _)| *alignment < least)?;
-        least = alignment;
-        Some(launch)
+        let chosen = candidates.find(|found| found.borrow().launch.alignment < least)?;
+        least = chosen.borrow().launch.alignment;
+        Some(chosen)
     })
 }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::RawStream;
-use crate::cuda::{load, times, Launcher, Loaded, Mode, StreamHandle};
+use crate::cuda::select::Candidate;
+use crate::cuda::{load, times, Context, Launcher, Loaded, Mode, StreamHandle};
 use crate::device::compile_options::CompileOptions;
-use crate::device::measure::{tensors, Measuring};
-use crate::device::operator::{CompiledOperator, Inner, Measured, Operator};
+use crate::device::measure::{fastest, tensors};
+use crate::device::operator::{CompiledOperator, Inner, Operator};
 use crate::device::Device;
 use crate::error::{CompileError, DispatchError, Error};
+use crate::operator_plan::OperatorPlan;
 use crate::specialize::Specialize;
 use crate::trace::span;
 use crate::validate::validate;
@@ -71,9 +73,9 @@ impl Device {
             return Err(CompileError::InPlace);
         }
         let plan = operator.plan();
-        let mut measured = Vec::new();
+        let mut measured = [Vec::new(), Vec::new()];
         let launcher = match &self.context {
-            Some(context) => Some(launcher(&Measuring { operator, plan: &plan, context, options }, &mut measured)?),
+            Some(context) => Some(launcher(operator, &plan, context, options, &mut measured)?),
             None => None,
         };
         Ok(CompiledOperator {
@@ -104,7 +106,7 @@ impl Device {
             return Ok(Vec::new());
         }
         let candidates = plan.candidates(&context.target, mode);
-        let launches = candidates.iter().map(|found| found.launch.clone()).collect();
+        let launches = candidates.iter().map(|found| found.launch.clone());
         let options = CompileOptions::default().with_in_place(in_place).with_specialize(Specialize::Never);
         let loaded = load(context, launches, options.specialize)?;
         let times = times(context, &tensors(operator, mode), 0, loaded.iter(), ROUNDS)?;
@@ -114,7 +116,7 @@ impl Device {
             let alignment = found.launch.alignment;
             let inner = Inner {
                 launcher: Some(Launcher::new(context, modes, options.specialize)),
-                measured: Vec::new(),
+                measured: [Vec::new(), Vec::new()],
                 operator: operator.clone(),
                 device: self.clone(),
                 plan: plan.clone(),
@@ -122,9 +124,9 @@ impl Device {
             };
             MeasuredKernel {
                 kernel: found.launch.entry.name.to_owned(),
-                variant: found.variant,
+                variant: found.variant(),
                 alignment,
-                estimate: found.estimate,
+                estimate: found.estimate(),
                 time,
                 operator: CompiledOperator { inner: Arc::new(inner) },
             }
@@ -157,11 +159,17 @@ impl Device {
 }
 
 /// The launches of an operator's modes, loaded: those with the least estimates or, measured, the fastest of several.
-fn launcher(compiling: &Measuring<'_>, measured: &mut Vec<Measured>) -> Result<Launcher, CompileError> {
-    let Measuring { plan, context, options, .. } = *compiling;
+fn launcher(
+    operator: &Operator,
+    plan: &OperatorPlan,
+    context: &Arc<Context>,
+    options: CompileOptions,
+    measured: &mut [Vec<Candidate>; 2],
+) -> Result<Launcher, CompileError> {
     let mut selected = |mode: Mode| -> Result<Loaded, CompileError> {
-        if let Some((fastest, times)) = options.measure.then(|| compiling.fastest(mode)).flatten() {
-            measured.extend(times);
+        let found = options.measure.then(|| fastest(operator, plan, context, options, mode)).flatten();
+        if let Some((fastest, timed)) = found {
+            measured[mode as usize] = timed;
             return Ok(fastest);
         }
         Ok(load(context, plan.select(&context.target, mode, options.pointer_alignment), options.specialize)?)

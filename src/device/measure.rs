@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::cuda::select::Candidate;
-use crate::cuda::{load, times, Context, Launch, Lengths, Loaded, LoadedKernel, Mode, Tensors};
+use crate::cuda::{load, times, Context, Lengths, Loaded, Mode, Tensors};
 use crate::desc::OperatorDesc;
 use crate::device::compile_options::CompileOptions;
-use crate::device::operator::{bytes_of_element, Measured, Operator};
+use crate::device::operator::{bytes_of_element, Operator};
 use crate::operator_plan::OperatorPlan;
 use crate::specialize::Specialize;
 
@@ -14,51 +14,38 @@ use crate::specialize::Specialize;
 const MEASURED: usize = 4;
 const ROUNDS: u32 = 2;
 
-/// An operator whose kernels are measured on a GPU.
-pub(crate) struct Measuring<'a> {
-    pub operator: &'a Operator,
-    pub plan: &'a OperatorPlan,
-    pub context: &'a Arc<Context>,
-    pub options: CompileOptions,
-}
-
-impl Measuring<'_> {
-    /// The fastest launch for pointers at multiples of 16 bytes, then, if pointers may be others, the fastest that
-    /// accepts all; and all times. `None` if they cannot be timed, or if nothing moves.
-    pub fn fastest(&self, mode: Mode) -> Option<(Loaded, Vec<Measured>)> {
-        let candidates = self.plan.candidates(&self.context.target, mode);
-        candidates.first()?;
-        let alignment = self.options.pointer_alignment.max(bytes_of_element(self.operator.desc.output_tensor()));
-        let accepts_all = |found: &&Candidate| alignment.is_multiple_of(found.launch.alignment);
-        let mut measured = Vec::new();
-        let first = self.fastest_of(candidates.iter(), mode, 0, &mut measured)?;
-        let mut loaded = vec![first];
-        if !alignment.is_multiple_of(loaded[0].0.alignment) {
-            let others = candidates.iter().filter(accepts_all);
-            loaded.push(self.fastest_of(others, mode, alignment % 16, &mut measured)?);
-        }
-        Some((loaded, measured))
-    }
-
-    /// The fastest of the first candidates that are given, timed with pointers `past` bytes behind a multiple of 16.
-    fn fastest_of<'a>(
-        &self,
-        candidates: impl Iterator<Item = &'a Candidate> + Clone,
-        mode: Mode,
-        past: u32,
-        measured: &mut Vec<Measured>,
-    ) -> Option<(Launch, Arc<LoadedKernel>)> {
-        let launches = candidates.clone().take(MEASURED).map(|found| found.launch.clone());
+/// The fastest launch for pointers at multiples of 16 bytes, then, if pointers may be others, the fastest that accepts
+/// all; and all candidates that were timed. `None` if they cannot be timed, or if nothing moves.
+pub(crate) fn fastest(
+    operator: &Operator,
+    plan: &OperatorPlan,
+    context: &Arc<Context>,
+    options: CompileOptions,
+    mode: Mode,
+) -> Option<(Loaded, Vec<Candidate>)> {
+    let candidates = plan.candidates(&context.target, mode);
+    candidates.first()?;
+    let tensors = tensors(operator, mode);
+    let mut measured = Vec::new();
+    // The fastest of the first candidates that accept pointers at multiples of `alignment`, timed with pointers `past`
+    // bytes behind a multiple of 16.
+    let mut fastest_of = |alignment: u32, past: u32| {
+        let accepting = candidates.iter().filter(|found| alignment.is_multiple_of(found.launch.alignment));
+        let mut timed: Vec<Candidate> = accepting.take(MEASURED).cloned().collect();
         // Specializing takes longer than measuring, so only the fastest is specialized.
-        let loaded = load(self.context, launches.collect(), Specialize::Never).ok()?;
-        let times = times(self.context, &tensors(self.operator, mode), past, loaded.iter(), ROUNDS).ok()?;
-        measured.extend(candidates.zip(&times).map(|(found, &time)| {
-            let (kernel, variant) = (found.launch.entry.name, found.variant.clone());
-            Measured { mode, kernel, variant, estimate: found.estimate, time }
-        }));
-        let ((launch, _), _) = loaded.into_iter().zip(times).min_by_key(|(_, time)| *time)?;
-        load(self.context, vec![launch], self.options.specialize).ok()?.pop()
+        let loaded = load(context, timed.iter().map(|found| found.launch.clone()), Specialize::Never).ok()?;
+        let times = times(context, &tensors, past, loaded.iter(), ROUNDS).ok()?;
+        timed.iter_mut().zip(times).for_each(|(found, time)| found.time = Some(time));
+        let fastest = timed.iter().min_by_key(|found| found.time)?.launch.clone();
+        measured.extend(timed);
+        load(context, [fastest], options.specialize).ok()?.pop()
+    };
+    let alignment = options.pointer_alignment.max(bytes_of_element(operator.desc.output_tensor()));
+    let mut loaded = vec![fastest_of(16, 0)?];
+    if !alignment.is_multiple_of(loaded[0].0.alignment) {
+        loaded.push(fastest_of(alignment, alignment % 16)?);
     }
+    Some((loaded, measured))
 }
 
 /// The memory of an operator's tensors in a mode.

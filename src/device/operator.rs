@@ -2,9 +2,9 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::cuda::{Launcher, Mode};
+use crate::cuda::select::Candidate;
+use crate::cuda::Launcher;
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ScalarUnion, Signature, TensorDataType,
@@ -127,18 +127,8 @@ pub(crate) struct Inner {
     pub options: CompileOptions,
     /// Queues its kernels; `None` on the CPU.
     pub launcher: Option<Launcher>,
-    /// The kernels that were timed to choose them.
-    pub measured: Vec<Measured>,
-}
-
-/// What a kernel took that was timed.
-#[derive(Clone, Debug)]
-pub(crate) struct Measured {
-    pub mode: Mode,
-    pub kernel: &'static str,
-    pub variant: String,
-    pub estimate: Option<Duration>,
-    pub time: Duration,
+    /// The kernels that were timed to choose them, in the order of `Mode::ALL`.
+    pub measured: [Vec<Candidate>; 2],
 }
 
 /// The least alignment of memory of others: that of the elements.

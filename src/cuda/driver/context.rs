@@ -14,7 +14,7 @@ use super::handle::{OwnStream, StreamHandle};
 use super::loaded_kernel::LoadedKernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
-use crate::cuda::launch::Launch;
+use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::specialize::specialize;
 use crate::cuda::target::GpuTarget;
 use crate::error::{CudaError, DeviceError};
@@ -136,7 +136,7 @@ impl Context {
     /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay
     /// loaded.
     pub fn specialized_kernel(&self, launch: &Launch, when: Specialize) -> Option<Arc<LoadedKernel>> {
-        let Launch { entry, params, threads, .. } = launch;
+        let Launch { entry, params, grid: Grid { threads, .. }, .. } = launch;
         let variable = entry.variable.filter(|_| matches!(when, Specialize::Owned | Specialize::Kept))?;
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         let key: SpecializedFor = (*entry, *threads, params.clone());

@@ -11,7 +11,7 @@ use super::capture::may_load;
 use super::failure::cuda_error;
 use super::handle::StreamHandle;
 use super::primary::PrimaryContext;
-use crate::cuda::launch::{Addresses, Launch};
+use crate::cuda::launch::{Addresses, Grid, Launch};
 use crate::error::CudaError;
 
 /// A loaded kernel. It is unloaded when the context and the last operator that uses it are gone.
@@ -78,11 +78,12 @@ impl LoadedKernel {
     ) -> Result<(), CudaError> {
         let mut words = launch.parameters(addresses);
         let mut arguments = [words.as_mut_ptr().cast::<c_void>()];
-        let (blocks, threads) = ((launch.blocks, 1, 1), (launch.threads, 1, 1));
+        let Grid { blocks, threads, shared } = launch.grid;
+        let (blocks, threads) = ((blocks, 1, 1), (threads, 1, 1));
         // SAFETY: the kernel takes one parameter: `words` are the bytes of the `repr(C)` twin of its structure (tests
         // run every entry point). The driver copies them before it returns. The caller promises that the kernel may use
         // the memory, and the kernel file says where in it.
-        unsafe { result::launch_kernel(self.function, blocks, threads, launch.shared, stream.raw(), &mut arguments) }
+        unsafe { result::launch_kernel(self.function, blocks, threads, shared, stream.raw(), &mut arguments) }
             .map_err(cuda_error("launching a kernel"))
     }
 

@@ -60,7 +60,7 @@ impl Machine for Gpu {
         self.count += 1;
         let specialize =
             if self.count.is_multiple_of(SPECIALIZED_SHARE) { Specialize::Owned } else { Specialize::Never };
-        let loaded = load(context, vec![launch.clone()], specialize).map_err(|error| error.to_string())?;
+        let loaded = load(context, [launch.clone()], specialize).map_err(|error| error.to_string())?;
         let launcher = Launcher::new(context, [Some(loaded), None], specialize);
         let expected = specialize == Specialize::Owned && launch.entry.variable.is_some();
         if launcher.is_specialized() != expected {

@@ -89,10 +89,10 @@ impl Machine for Emulator {
             parameters.len() as u32,
             case.inputs.len() as u32,
             output.len() as u32,
-            launch.blocks,
+            launch.grid.blocks,
             if is_of_clusters(launch) { CLUSTER } else { 1 },
-            launch.threads,
-            launch.shared,
+            launch.grid.threads,
+            launch.grid.shared,
             past,
             self.backwards.into(),
         ];

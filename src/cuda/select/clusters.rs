@@ -4,13 +4,12 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
 use super::layout::parameters::Reverse;
-use super::layout::{Layout, Sketch, NO_ROW};
+use super::layout::{Candidates, Layout, NO_ROW};
 use super::strips::{self, Strips};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::Grid;
 use crate::cuda::kernels;
-use crate::cuda::launch::words;
+use crate::cuda::launch::{Grid, Launch};
 pub(super) use crate::cuda::tuning::clusters::STRIP_BYTES;
 use crate::cuda::tuning::clusters::*;
 use crate::cuda::tuning::VEC16;
@@ -36,10 +35,11 @@ fn pitch(layout: &Layout<'_>) -> u64 {
 }
 
 /// Strips of `strip` bytes, each shared by the thread blocks of a cluster.
-pub(super) fn clusters(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn clusters(layout: &Layout<'_>, strip: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     let row = layout.side_by_side().ok_or(NO_ROW)?;
     reject_if(!layout.target.clusters, "the device has no thread block clusters")?;
-    let shared = pitch(layout) * u64::from(strip / layout.width);
+    let lane_pitch = pitch(layout);
+    let shared = lane_pitch * u64::from(strip / layout.width);
     let is_large = shared > u64::from(layout.target.shared_memory);
     reject_if(is_large, "no strip of that many rows fits the shared memory of a cluster")?;
     let blocks = grid(layout.strips(row, strip) * u64::from(CLUSTER))?;
@@ -47,10 +47,10 @@ pub(super) fn clusters(layout: &Layout<'_>, strip: u32) -> Result<Sketch, Reject
     let unaligned = !layout.divides(row.size, VEC16);
     let work = strips::work(layout, row, strip, grid, unaligned);
     let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, strip| {
-        let Strips { r, strips_per_row, row_lanes, strip_bytes, length_stride, .. } = Strips::new(layout, strip, 0);
-        words(Clusters { r, strips_per_row, row_lanes, strip_bytes, length_stride, lane_pitch: pitch(layout) as u32 })
-    };
-    let (family, costs, unit) = (&kernels::CLUSTERS, &costs::CLUSTERS, layout.width);
-    Ok(Sketch { family, costs, unit, grid, alignment: unit, access, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::CLUSTERS, layout.width)?, grid, layout.width, access);
+    found.add(layout, launch, work, &costs::CLUSTERS, layout.width, || {
+        let Strips { r, strips_per_row, row_lanes, strip_bytes, length_stride, .. } =
+            Strips::new(layout, row, strip, 0);
+        Clusters { r, strips_per_row, row_lanes, strip_bytes, length_stride, lane_pitch: lane_pitch as u32 }
+    })
 }

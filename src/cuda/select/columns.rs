@@ -5,13 +5,13 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::parameters::{dim, dim_in_units, Reverse};
 use super::layout::work::{Side, WARP};
-use super::layout::{are_adjacent, Layout, Sketch, NO_ROW};
+use super::layout::{are_adjacent, Candidates, Layout, NO_ROW};
 use super::segments::per_block;
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::{ceil, Grid, Work};
+use crate::cuda::estimate::{ceil, Work};
 use crate::cuda::kernels;
-use crate::cuda::launch::words;
+use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::tuning::columns::*;
 use crate::cuda::tuning::segments::STAGED_BYTES;
 use crate::cuda::tuning::{THREADS, VEC16};
@@ -29,22 +29,16 @@ struct Columns {
 }
 const _: () = assert!(size_of::<Columns>() == 376 && std::mem::offset_of!(Columns, r) == 0);
 
-/// Elements of a group of `row` lanes, and groups per thread block.
-fn groups(layout: &Layout<'_>, row: u32) -> (u64, u64) {
-    let elements = u64::from(layout.axis.size) * u64::from(row);
-    let bytes = elements * u64::from(layout.width);
-    (elements, per_block(layout, layout.outside_count(), STAGED_BYTES / bytes.max(1)))
-}
-
 /// Whole groups of lanes side by side.
-pub(super) fn columns(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn columns(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     let row = layout.side_by_side().ok_or(NO_ROW)?;
     let axis = &layout.axis;
     reject_if(row.size > THREADS, "there are more lanes side by side than threads in a block")?;
     reject_if(axis.in_stride != row.size || axis.out_stride != row.size, "rows of lanes are not adjacent in memory")?;
-    let (elements, together) = groups(layout, row.size);
+    let elements = u64::from(axis.size) * u64::from(row.size);
     reject_if(!are_adjacent(layout.outside(), elements), "groups are not adjacent in memory")?;
     let bytes = elements * u64::from(layout.width);
+    let together = per_block(layout, layout.outside_count(), STAGED_BYTES / bytes.max(1));
     // The lengths, the ends, the groups, and one more vector because the groups may begin inside one.
     let vectors = |bytes: u64| bytes.div_ceil(VEC16.into());
     let shared = u64::from(VEC16)
@@ -66,20 +60,15 @@ pub(super) fn columns(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReaso
         rounds: (size / f64::from(VEC16) + size / f64::from(layout.width)) / threads / 4.0,
         ..once
     };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        let (size, length_stride) = layout.side_by_side().map_or((1, 0), |row| (row.size, row.length_stride));
-        let (elements, together) = groups(layout, size);
-        words(Columns {
-            r: layout.parameters(layout.outside_count(), layout.outside().map(dim)),
-            axis: FastDiv::new(layout.axis.size),
-            columns: FastDiv::new(size),
-            group_bytes: FastDiv::new(elements as u32 * layout.width),
-            groups_per_block: together as u32,
-            length_stride,
-        })
-    };
-    let (family, costs, unit) = (&kernels::COLUMNS, &costs::COLUMNS, layout.width);
-    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::COLUMNS, layout.width)?, grid, layout.width, layout.width);
+    found.add(layout, launch, work, &costs::COLUMNS, layout.width, || Columns {
+        r: layout.parameters(layout.outside_count(), layout.outside().map(dim)),
+        axis: FastDiv::new(axis.size),
+        columns: FastDiv::new(row.size),
+        group_bytes: FastDiv::new(bytes as u32),
+        groups_per_block: together as u32,
+        length_stride: row.length_stride,
+    })
 }
 
 /// `ThreadColumns` of the kernel file.
@@ -95,7 +84,7 @@ const _: () = assert!(size_of::<ThreadColumns>() == 344 && std::mem::offset_of!(
 
 /// A piece of each row for each thread, in thread blocks of `threads` threads: a word or, if rows are not whole words,
 /// an element.
-pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     let row = layout.side_by_side().ok_or(NO_ROW)?;
     let word = layout.width.max(WORD);
     // Threads side by side would access a sector each.
@@ -125,15 +114,12 @@ pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32) -> Result<Sketch
         rounds: 2.0 * ceil(rows / f64::from(LOADS_IN_FLIGHT)) + if layout.in_place() { 1.0 } else { 0.0 },
         ..once
     };
-    let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
-        let (size, length_stride) = layout.side_by_side().map_or((1, 0), |row| (row.size, row.length_stride));
-        let lanes = sketch.access / layout.width;
-        let items = layout.lane_count() / u64::from(lanes);
+    let lanes = piece / layout.width;
+    let launch = Launch::new(layout.entry(&kernels::THREAD_COLUMNS, layout.width)?, grid, piece, piece);
+    found.add(layout, launch, work, &costs::THREAD_COLUMNS, layout.width, || {
         let mut r = layout.parameters(items, layout.outside().map(|d| dim_in_units(d, d.size, lanes)));
         r.axis_in_stride /= lanes;
         r.axis_out_stride /= lanes;
-        words(ThreadColumns { r, pieces: FastDiv::new(size / lanes), length_stride, lanes })
-    };
-    let (family, costs, unit) = (&kernels::THREAD_COLUMNS, &costs::THREAD_COLUMNS, layout.width);
-    Ok(Sketch { family, costs, unit, grid, alignment: piece, access: piece, work, parameters })
+        ThreadColumns { r, pieces: FastDiv::new(row.size / lanes), length_stride: row.length_stride, lanes }
+    })
 }

@@ -1,15 +1,15 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
 use super::layout::parameters::{
-    dim_in_units, Reverse, ReverseDim, GATHERED_HALF_VECTORS, GATHERED_VECTORS, IN_ROWS, SINGLE_UNITS,
+    dim_in_units, Reverse, GATHERED_HALF_VECTORS, GATHERED_VECTORS, IN_ROWS, SINGLE_UNITS,
 };
 use super::layout::work::{Side, WARP};
-use super::layout::{Layout, Sketch, NOT_DIVIDED, NO_BLOCK};
+use super::layout::{Candidates, Layout, NOT_DIVIDED, NO_BLOCK};
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::{Grid, Work};
+use crate::cuda::estimate::Work;
 use crate::cuda::kernels;
-use crate::cuda::launch::words;
+use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 
@@ -17,19 +17,17 @@ use crate::cuda::tuning::{THREADS, VEC16};
 pub(super) const UNITS: [u32; 4] = [8, 4, 2, 1];
 
 /// Units of `unit` bytes, several per thread. Units of one element run any layout.
-pub(super) fn units(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn units(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     let items = items(layout, unit)?;
     let per_thread = if layout.in_place() { PAIRS_PER_THREAD } else { ITEMS_PER_THREAD };
     let grid = Grid { blocks: blocks(items, per_thread), threads: THREADS, shared: 0 };
     let work = work(layout, unit, grid, per_thread, false);
-    let parameters =
-        |layout: &Layout<'_>, sketch: &Sketch, _| words(parameters(layout, sketch.unit, steps(layout), SINGLE_UNITS));
-    let (family, costs) = (&kernels::ELEMENTWISE, &costs::ELEMENTWISE);
-    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::ELEMENTWISE, unit)?, grid, unit, unit);
+    found.add(layout, launch, work, &costs::ELEMENTWISE, unit, || parameters(layout, unit, steps(layout), SINGLE_UNITS))
 }
 
 /// A vector of `bytes` bytes of adjacent elements of the output per thread; not in place.
-pub(super) fn vectors(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn vectors(layout: &Layout<'_>, bytes: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     let is_packed = "it gathers only if there are at most three dimensions, and the output is packed";
     reject_if(!layout.gathers(), is_packed)?;
     let whole = VEC16.min(8 * layout.width);
@@ -47,14 +45,12 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectR
         ..once
     };
     let grid = Grid { blocks: blocks(items, elements), threads: THREADS, shared: 0 };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, bytes: u32| {
-        let is_half = bytes < VEC16.min(8 * layout.width);
+    let launch = Launch::new(layout.entry(&kernels::ELEMENTWISE, layout.width)?, grid, bytes, bytes);
+    found.add(layout, launch, work, &costs::VECTORS, layout.width, || {
         let form = if is_half { GATHERED_HALF_VECTORS } else { GATHERED_VECTORS };
-        let in_rows = if are_in_rows(layout, bytes / layout.width) { IN_ROWS } else { 0 };
-        words(parameters(layout, layout.width, layout.axis.size, form | in_rows))
-    };
-    let (family, unit) = (&kernels::ELEMENTWISE, layout.width);
-    Ok(Sketch { family, costs: &costs::VECTORS, unit, grid, alignment: bytes, access: bytes, work, parameters })
+        let in_rows = if are_in_rows(layout, elements) { IN_ROWS } else { 0 };
+        parameters(layout, layout.width, layout.axis.size, form | in_rows)
+    })
 }
 
 /// Whether every vector of that many elements is in one row of the packed output.
@@ -127,10 +123,9 @@ pub(super) fn parameters(layout: &Layout<'_>, unit: u32, steps: u32, form: u32) 
         let (size, divisor) = if inside { (d.size / elements, 1) } else { (d.size, elements) };
         dim_in_units(d, size, divisor)
     });
-    let mut dims: Vec<ReverseDim> = dims.collect();
-    layout.insert_axis(&mut dims, steps, axis.out_stride / elements);
-    let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product();
-    let mut params = layout.parameters(items, dims.into_iter());
+    let mut params = layout.parameters(0, dims);
+    params.insert_axis(steps, axis.out_stride / elements);
+    params.items = params.dims().iter().map(|dim| dim.size.divisor).product();
     params.form = form;
     params.axis_in_stride /= elements;
     params.axis_out_stride /= elements;

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::io::Read;
 
-use super::{reverse_subsequences as reverse, Considered};
+use super::{reverse_subsequences as reverse, Candidate};
 use crate::cuda::estimate;
+use crate::cuda::launch::Grid;
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 use crate::dml_cuda_testing::repository;
@@ -85,7 +86,7 @@ fn what_is_chosen_is_near_the_fastest_of_the_recorded_times() {
                 let Some(best) = of_mode().map(|(.., time)| *time).min_by(f64::total_cmp) else { continue };
                 let chosen = reverse::candidates(&plan, &target, mode).into_iter().find_map(|found| {
                     let alignment = found.launch.alignment.to_string();
-                    let kernel = [found.launch.entry.name, &found.variant, &alignment];
+                    let kernel = [found.launch.entry.name, &found.variant(), &alignment];
                     of_mode().find(|(_, recorded, _)| *recorded == kernel).map(|(.., time)| *time)
                 });
                 loss[n] += chosen.expect("a recorded kernel can run it") / best;
@@ -112,18 +113,17 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 let what = format!("{layout} on {name} {mode:?}, pointers at multiples of {pointers}");
                 let launches = reverse::select(&plan, target, mode, pointers);
                 let candidates = reverse::candidates(&plan, target, mode);
-                let considered = reverse::consider(&plan, target, mode);
                 let runs = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
                 assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
-                assert!(candidates.is_sorted_by_key(|found| found.estimate), "{what}");
+                assert!(candidates.is_sorted_by_key(|found| found.estimate()), "{what}");
                 // No kernel is faster than the memory, not on a GPU that nobody has measured either.
                 let layouts = reverse::layouts(&plan, target, mode);
-                let found = reverse::estimate(&layouts, |_, _| ());
-                for (kernel, candidate) in found.iter().zip(&candidates) {
-                    let memory = estimate::terms(&kernel.sketch.work, kernel.sketch.grid, target)[1];
-                    let estimate = candidate.estimate.map_or(0.0, |estimate| estimate.as_secs_f64() * 1e6);
+                let least = layouts.iter().map(|layout| layout.work().bytes).fold(f64::MAX, f64::min);
+                for candidate in &candidates {
+                    let memory = estimate::terms(&candidate.work, candidate.launch.grid, target)[1];
+                    let estimate = candidate.microseconds.expect("an estimate");
                     assert!(estimate >= memory, "{what}: {estimate} µs, {memory} µs of memory: {candidate:?}");
-                    let (bytes, least) = (kernel.sketch.work.bytes, layouts[kernel.layout].work().bytes);
+                    let bytes = candidate.work.bytes;
                     assert!(bytes >= least * 0.999, "{what}: moves {bytes} of {least} bytes: {candidate:?}");
                 }
                 let mut least = u32::MAX;
@@ -131,12 +131,10 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                     // The least of those that accept more pointers than the launches before.
                     let first = candidates.iter().find(|found| found.launch.alignment < least).expect("itself");
                     assert_eq!(*launch, first.launch, "{what}");
-                    let (kernel, variant) = (launch.entry.name, &first.variant);
-                    let is_shown = |of: &Considered| of.kernel == kernel && of.variant == *variant;
-                    assert!(pointers != 0 || considered.iter().any(is_shown), "{what}: {kernel}, {variant}");
                     least = launch.alignment;
-                    assert!(launch.shared <= target.shared_memory && launch.threads <= 1024, "{what}: {launch:?}");
-                    assert!((1..1 << 31).contains(&launch.blocks), "{what}: {launch:?}");
+                    let Grid { blocks, threads, shared } = launch.grid;
+                    assert!(shared <= target.shared_memory && threads <= 1024, "{what}: {launch:?}");
+                    assert!((1..1 << 31).contains(&blocks), "{what}: {launch:?}");
                     assert!(target.clusters || !launch.entry.name.contains("clusters"), "{what}: {launch:?}");
                 }
                 assert!(!runs || pointers.max(plan.width).is_multiple_of(least), "{what}: {launches:?}");
@@ -166,7 +164,7 @@ fn a_dimension_more_is_not_estimated_much_slower() {
                 let candidates = reverse::candidates(&plan, &target, mode);
                 // What runs every layout.
                 let runs_all = candidates.iter().find(|found| found.launch.entry.name.contains("elementwise"));
-                runs_all.and_then(|found| found.estimate).expect("an estimate")
+                runs_all.and_then(|found| found.estimate()).expect("an estimate")
             };
             let five = estimate("64x64x64x16x9", "659521x10305x161x10x1", "589824x9216x144x9x1", "64x1x64x16x9");
             let six = estimate("64x64x64x4x4x9", "675905x10561x165x41x10x1", "589824x9216x144x36x9x1", "64x1x64x4x4x9");
@@ -192,7 +190,7 @@ fn transposed_rows_are_long_and_not_reversed() {
     for (layout, kernel, expected) in cases {
         let plan = plan(&layout.split(',').collect::<Vec<_>>());
         let launches = reverse::candidates(&plan, &target, Mode::Copying).into_iter().map(|found| found.launch);
-        let of_tiles = |launch: &Launch| launch.entry.name.starts_with("reverse_transposed") && launch.shared > 0;
+        let of_tiles = |launch: &Launch| launch.entry.name.starts_with("reverse_transposed") && launch.grid.shared > 0;
         let found: Vec<_> = launches.filter(of_tiles).map(|launch| (launch.entry.name, launch.params[61])).collect();
         let [how, two] = expected;
         assert!(found.contains(&(kernel, how | two << 32)), "{layout}: {found:?}");
@@ -205,7 +203,7 @@ fn transposed_tiles_of_one_element_along_a_dimension_scatter() {
     let fields = "8,16x24x7x32x64,3,344064x14336x2048x64x1,5376x7x1x168x86016,16x24x1x1x64";
     let plan = plan(&fields.split(',').collect::<Vec<_>>());
     let candidates = reverse::candidates(&plan, &"h100".parse().expect("a target"), Mode::Copying);
-    let of = candidates.iter().find(|found| found.variant == "8 elements of a row").expect("tiles of 7 by 32");
+    let of = candidates.iter().find(|found| found.variant() == "8 elements of a row").expect("tiles of 7 by 32");
     // The last parameters: dimensions of a tile, whether it scatters.
     assert_eq!(of.launch.params.last().map(|last| last >> 32), Some(1), "{:?}", of.launch);
 }
@@ -217,22 +215,20 @@ fn terms_of_recorded_layouts() {
     };
     let text = std::fs::read_to_string(layouts).expect("a file of layouts");
     let target: GpuTarget = std::env::var("ESTIMATE_TARGET").as_deref().unwrap_or("h100").parse().expect("a target");
-    let mut found = String::from("layout,mode,costs,kernel,variant,alignment,terms\n");
+    let mut terms_of_all = String::from("layout,mode,costs,kernel,variant,alignment,terms\n");
     for line in text.lines().skip(1) {
         let columns: Vec<&str> = line.split(',').collect();
         let plan = plan(&columns[1..7]);
         for (mode, name) in Mode::ALL.into_iter().zip(["copying", "in place"]) {
-            let layouts = reverse::layouts(&plan, &target, mode);
-            for kernel in reverse::estimate(&layouts, |_, _| ()) {
-                let sketch = &kernel.sketch;
-                let terms = estimate::terms(&sketch.work, sketch.grid, &target).map(|term| format!("{term:.6e}"));
-                let costs = format!("{} {}", sketch.costs.name, sketch.unit);
-                let entry = kernel.entry(&layouts).name;
-                let (variant, alignment) = (kernel.variant(), sketch.alignment);
-                let _ =
-                    writeln!(found, "{},{name},{costs},{entry},{variant},{alignment},{}", columns[0], terms.join(" "));
+            for found in reverse::candidates(&plan, &target, mode) {
+                let Candidate { launch, work, costs, .. } = &found;
+                let terms = estimate::terms(work, launch.grid, &target).map(|term| format!("{term:.6e}"));
+                let (family, unit) = costs.expect("reversals have costs");
+                let (kernel, variant, alignment) = (launch.entry.name, found.variant(), launch.alignment);
+                let line = format!("{},{name},{} {unit},{kernel},{variant},{alignment}", columns[0], family.name);
+                let _ = writeln!(terms_of_all, "{line},{}", terms.join(" "));
             }
         }
     }
-    std::fs::write(out, found).expect("the terms can be written");
+    std::fs::write(out, terms_of_all).expect("the terms can be written");
 }

@@ -4,9 +4,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::{blocks, down_to, reject_if, vectors_of_run, Candidate, Considered, RejectReason};
+use super::{blocks, chosen, reject_if, vectors_of_run, Candidate, RejectReason};
 use crate::cuda::kernels::{self, Entry};
-use crate::cuda::launch::Launch;
+use crate::cuda::launch::{words, Grid, Launch};
 use crate::cuda::tuning::fill::*;
 use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
 use crate::desc::MAX_DIMENSIONS;
@@ -73,34 +73,29 @@ const KERNELS: &[(&str, FillLaunch)] = &[
     ("fill_elements", elements),
 ];
 
-/// Every launch that can run the plan, fastest first.
-fn possible(plan: &Plan) -> impl Iterator<Item = Launch> + '_ {
-    KERNELS.iter().filter_map(|(_, launch)| launch(plan).ok())
-}
-
-/// Every launch that can run the plan, as a candidate.
-pub(crate) fn candidates(plan: &Plan) -> Vec<Candidate> {
-    possible(plan).map(|launch| Candidate { variant: String::new(), launch, estimate: None }).collect()
+/// Every candidate, fastest first.
+pub(crate) fn candidates(plan: &Plan) -> impl Iterator<Item = Candidate> + '_ {
+    KERNELS.iter().filter_map(|(_, launch)| launch(plan).ok()).map(Candidate::new)
 }
 
 /// The launches for pointers at multiples of `pointer_alignment`: the first that can run the plan, and further ones
 /// down to one that accepts all of these pointers.
 pub(crate) fn select(plan: &Plan, pointer_alignment: u32) -> Vec<Launch> {
-    down_to(pointer_alignment.max(plan.width), possible(plan).map(|launch| (launch.alignment, launch))).collect()
+    chosen(candidates(plan), pointer_alignment.max(plan.width)).map(|found| found.launch).collect()
 }
 
 /// The kernels before the first that can run the plan, with their reasons.
-pub(crate) fn consider(plan: &Plan) -> Vec<Considered> {
-    let rejected = KERNELS.iter().map_while(|(name, launch)| Some((*name, launch(plan).err()?)));
-    let chosen = possible(plan).next();
-    let mut considered: Vec<Considered> = Vec::new();
-    for (kernel, reason) in rejected {
-        considered.retain(|other| other.kernel != kernel);
-        if chosen.as_ref().is_none_or(|chosen| !chosen.entry.name.starts_with(kernel)) {
-            considered.push(Considered { kernel: kernel.to_owned(), variant: String::new(), result: Err(reason) });
+pub(crate) fn rejected(plan: &Plan) -> Vec<(String, RejectReason)> {
+    let mut rejected: Vec<(String, RejectReason)> = Vec::new();
+    for (name, launch) in KERNELS {
+        let result = launch(plan);
+        rejected.retain(|(other, _)| other != name);
+        match result {
+            Ok(_) => break,
+            Err(reason) => rejected.push(((*name).to_owned(), reason)),
         }
     }
-    considered
+    rejected
 }
 
 /// The whole tensor as one run: a 16-byte store per thread.
@@ -114,7 +109,8 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
     let entry = kernels::FILL_PACKED.of_unit(Mode::Copying, width);
     let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
     let params = Packed { out: 0, start, delta, count, arithmetic: arithmetic as u32, pattern: pattern(plan, 1) };
-    Ok(Launch { access: VEC16, ..Launch::new(entry, blocks, width, params) })
+    let grid = Grid { blocks, threads: THREADS, shared: 0 };
+    Ok(Launch { entry, grid, alignment: width, access: VEC16, params: words(params) })
 }
 
 /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
@@ -189,7 +185,7 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     };
     let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
-    Launch { shared, access, ..Launch::new(entry, blocks, alignment, params) }
+    Launch { entry, grid: Grid { blocks, threads: THREADS, shared }, alignment, access, params: words(params) }
 }
 
 /// What to add to the first element of a vector for each of its elements, which are `step` apart in the index.

@@ -5,13 +5,13 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::parameters::{dim, Reverse};
 use super::layout::work::{LINE, WARP};
-use super::layout::{Layout, Sketch};
+use super::layout::{Candidates, Layout};
 use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::{Grid, Work};
+use crate::cuda::estimate::Work;
 use crate::cuda::kernels;
-use crate::cuda::launch::words;
+use crate::cuda::launch::{Grid, Launch};
 pub(super) use crate::cuda::tuning::lanes::LANE_VECTORS;
 use crate::cuda::tuning::lanes::*;
 use crate::cuda::tuning::{THREADS, VEC16};
@@ -52,7 +52,11 @@ fn staged<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -> (u32, u3
 
 /// Lanes staged whole, several per thread block if they are short, `per_thread` vectors a thread. With `ALIGNED`, all
 /// begin at multiples of 16 bytes.
-pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn whole<const ALIGNED: bool>(
+    layout: &Layout<'_>,
+    per_thread: u32,
+    found: &mut Candidates,
+) -> Result<(), RejectReason> {
     check::<ALIGNED>(layout)?;
     let (vectors, per_lane, group) = staged::<ALIGNED>(layout, per_thread);
     let (threads, together) = block_of_groups(group);
@@ -90,18 +94,14 @@ pub(super) fn whole<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -
         rounds: 2.0 + rounds,
         ..once
     };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, per_thread| {
-        let (_, vectors_per_lane, group) = staged::<ALIGNED>(layout, per_thread);
-        words(Lanes {
-            r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
-            tiles_per_lane: FastDiv::new(1),
-            vectors_per_lane,
-            group_size_log2: group.trailing_zeros(),
-        })
-    };
     let alignment = if ALIGNED { VEC16 } else { layout.width };
-    let (family, costs, unit) = (&kernels::LANES, &costs::LANES, layout.width);
-    Ok(Sketch { family, costs, unit, grid, alignment, access: VEC16, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::LANES, layout.width)?, grid, alignment, VEC16);
+    found.add(layout, launch, work, &costs::LANES, layout.width, || Lanes {
+        r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
+        tiles_per_lane: FastDiv::new(1),
+        vectors_per_lane: per_lane,
+        group_size_log2: group.trailing_zeros(),
+    })
 }
 
 /// Thread blocks per lane, and the tiles of each.
@@ -120,13 +120,17 @@ fn tiles<const ALIGNED: bool>(layout: &Layout<'_>) -> (u64, f64) {
 
 /// Long lanes in tiles. A thread block copies one tile, or reverses several in place. With `ALIGNED`, all lanes begin
 /// at multiples of 16 bytes.
-pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn long<const ALIGNED: bool>(
+    layout: &Layout<'_>,
+    _: u32,
+    found: &mut Candidates,
+) -> Result<(), RejectReason> {
     check::<ALIGNED>(layout)?;
     reject_if(ALIGNED && layout.in_place(), "its form for aligned lanes does not run in place")?;
     let (per_lane, tiles_of_block) = tiles::<ALIGNED>(layout);
-    let blocks = grid(layout.lane_count() * per_lane)?;
+    let grid = Grid { blocks: grid(layout.lane_count() * per_lane)?, threads: THREADS, shared: 0 };
     let once = layout.work();
-    let warps = f64::from(blocks) * f64::from(THREADS) / WARP;
+    let warps = f64::from(grid.blocks) * f64::from(THREADS) / WARP;
     let moving = layout.moving();
     let work = Work {
         // Two vectors are read for each that is written.
@@ -136,17 +140,12 @@ pub(super) fn long<const ALIGNED: bool>(layout: &Layout<'_>, _: u32) -> Result<S
         rounds: (tiles_of_block * moving).max(1.0),
         ..once
     };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        let (per_lane, _) = tiles::<ALIGNED>(layout);
-        words(Lanes {
-            r: layout.parameters(layout.lane_count() * per_lane, layout.dimensions.iter().map(dim)),
-            tiles_per_lane: FastDiv::new(per_lane as u32),
-            vectors_per_lane: 0,
-            group_size_log2: 0,
-        })
-    };
-    let grid = Grid { blocks, threads: THREADS, shared: 0 };
     let alignment = if ALIGNED { VEC16 } else { layout.width };
-    let (family, costs, unit) = (&kernels::LONG_LANES, &costs::LONG_LANES, layout.width);
-    Ok(Sketch { family, costs, unit, grid, alignment, access: VEC16, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::LONG_LANES, layout.width)?, grid, alignment, VEC16);
+    found.add(layout, launch, work, &costs::LONG_LANES, layout.width, || Lanes {
+        r: layout.parameters(grid.blocks.into(), layout.dimensions.iter().map(dim)),
+        tiles_per_lane: FastDiv::new(per_lane as u32),
+        vectors_per_lane: 0,
+        group_size_log2: 0,
+    })
 }

@@ -4,9 +4,12 @@
 pub(super) mod parameters;
 pub(super) mod work;
 
-use super::{reject_if, RejectReason};
-use crate::cuda::estimate::{FamilyCosts, Grid, Work};
-use crate::cuda::kernels::Family;
+use bytemuck::Pod;
+
+use super::{reject_if, Candidate, RejectReason};
+use crate::cuda::estimate::{self, FamilyCosts, Work};
+use crate::cuda::kernels::{Entry, Family};
+use crate::cuda::launch::{words, Launch};
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::elementwise;
 use crate::mode::Mode;
@@ -136,6 +139,11 @@ impl<'a> Layout<'a> {
         self.lane_count() * u64::from(self.axis.size)
     }
 
+    /// The entry point of a family for units of `unit` bytes.
+    pub fn entry(&self, family: &Family, unit: u32) -> Result<Entry, RejectReason> {
+        family.find(self.mode, unit).ok_or("it is not built for units of that width".into())
+    }
+
     /// Whether the bytes of that many elements are a multiple of `bytes`.
     pub fn divides(&self, elements: u32, bytes: u32) -> bool {
         self.bytes(elements).is_multiple_of(bytes.into())
@@ -171,18 +179,50 @@ pub(super) fn are_adjacent<'a>(dimensions: impl DoubleEndedIterator<Item = &'a D
     })
 }
 
-/// A launch without its parameters, and the work that it would do.
-pub(super) struct Sketch {
-    pub family: &'static Family,
-    pub costs: &'static FamilyCosts,
-    /// Bytes of a unit, which name the entry point of the family.
-    pub unit: u32,
-    pub grid: Grid,
-    /// The alignment that the launch requires of pointers.
-    pub alignment: u32,
-    /// Bytes of a thread's widest store.
-    pub access: u32,
-    pub work: Work,
-    /// Makes the parameters for a variant.
-    pub parameters: fn(&Layout<'_>, &Sketch, u32) -> Box<[u64]>,
+/// The candidates of a reversal.
+pub(super) struct Candidates {
+    found: Vec<Candidate>,
+    /// Leaves out those that are never chosen: one that accepts these pointers has a lesser estimate.
+    only_fastest: bool,
+    /// Of the kernel that adds candidates: the variant, and what its estimates are multiplied by.
+    pub variant: (&'static str, u32),
+    pub factor: f64,
+}
+
+impl Candidates {
+    pub fn new(only_fastest: bool) -> Self {
+        Self { found: Vec::with_capacity(8), only_fastest, variant: ("", 0), factor: 1.0 }
+    }
+
+    /// Adds a kernel that can run a layout, with its work in units of `unit` bytes. `params` makes the parameters of the
+    /// launch.
+    pub fn add<P: Pod>(
+        &mut self,
+        layout: &Layout<'_>,
+        launch: Launch,
+        work: Work,
+        costs: &'static FamilyCosts,
+        unit: u32,
+        params: impl FnOnce() -> P,
+    ) -> Result<(), RejectReason> {
+        let terms = estimate::terms(&work, launch.grid, layout.target);
+        let microseconds = self.factor * estimate::microseconds(costs.of(layout.mode, unit), &terms);
+        let is_faster = |other: &Candidate| {
+            let alignments = other.launch.alignment.cmp(&launch.alignment);
+            alignments.is_le() && other.microseconds.is_some_and(|least| least.total_cmp(&microseconds).is_le())
+        };
+        if !self.only_fastest || !self.found.iter().any(is_faster) {
+            let launch = Launch { params: words(params()), ..launch };
+            let (microseconds, costs) = (Some(microseconds), Some((costs, unit)));
+            self.found.push(Candidate { launch, variant: self.variant, work, costs, microseconds, time: None });
+        }
+        Ok(())
+    }
+
+    /// The least estimate first. Of equal ones, the first is what accepts the most pointers.
+    pub fn sorted(mut self) -> Vec<Candidate> {
+        let key = |of: &Candidate| (of.microseconds.unwrap_or_default(), of.launch.alignment);
+        self.found.sort_by(|a, b| key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1)));
+        self.found
+    }
 }

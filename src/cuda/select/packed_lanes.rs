@@ -1,13 +1,13 @@
 //! reverse_packed_lanes.cu: short contiguous lanes that are adjacent in memory.
 
 use super::layout::work::WARP;
-use super::layout::{Layout, Sketch};
+use super::layout::{Candidates, Layout};
 use super::segments::Staged;
 use super::RejectReason;
 use crate::cuda::costs;
 use crate::cuda::estimate::Work;
 use crate::cuda::kernels;
-use crate::cuda::launch::words;
+use crate::cuda::launch::Launch;
 use crate::cuda::tuning::{THREADS, VEC16};
 
 /// Threads of a warp, which is the largest thread group of a lane in place; and banks of shared memory, of 4 bytes.
@@ -23,10 +23,10 @@ fn group(layout: &Layout<'_>, staged: &Staged) -> u32 {
 }
 
 /// Whole lanes, staged.
-pub(super) fn packed_lanes(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn packed_lanes(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     layout.contiguous_lanes()?;
     let staged = Staged::new(layout)?;
-    let (grid, group) = (staged.grid, group(layout, &staged).min(THREADS));
+    let (grid, group) = (staged.grid, group(layout, &staged));
     let moving = layout.moving();
     let swaps = u64::from(layout.axis.size.div_ceil(2));
     let rounds = staged.rounds_of_items(swaps, group);
@@ -44,10 +44,6 @@ pub(super) fn packed_lanes(layout: &Layout<'_>, _: u32) -> Result<Sketch, Reject
         rounds: rounds / 4.0 + staged.rounds_of_vectors(),
         ..once
     };
-    let (family, costs, unit) = (&kernels::PACKED_LANES, &costs::PACKED_LANES, layout.width);
-    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        let staged = Staged::of(layout);
-        words(staged.parameters(layout, self::group(layout, &staged)))
-    };
-    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: VEC16, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::PACKED_LANES, layout.width)?, grid, layout.width, VEC16);
+    found.add(layout, launch, work, &costs::PACKED_LANES, layout.width, || staged.parameters(layout, group, 0))
 }

@@ -3,15 +3,15 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::parameters::{dim, Reverse, ReverseDim};
+use super::layout::parameters::{dim, Reverse};
 use super::layout::work::WARP;
-use super::layout::{Layout, Sketch, NOT_DIVIDED, NOT_IN_PLACE, NO_BLOCK};
+use super::layout::{Candidates, Layout, NOT_DIVIDED, NOT_IN_PLACE, NO_BLOCK};
 use super::segments::{block_of_groups, less_rounding, Staged};
 use super::{blocks, grid, reject_if, vectors_of_run, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::{Grid, Work};
+use crate::cuda::estimate::Work;
 use crate::cuda::kernels;
-use crate::cuda::launch::words;
+use crate::cuda::launch::{Grid, Launch};
 pub(super) use crate::cuda::tuning::rows::TILE_BYTES;
 use crate::cuda::tuning::rows::*;
 use crate::cuda::tuning::segments::VECTORS_PER_THREAD_IN_PLACE;
@@ -43,11 +43,6 @@ struct RowTiles {
 }
 const _: () = assert!(size_of::<RowTiles>() == 384 && std::mem::offset_of!(RowTiles, r) == 0);
 
-/// Elements of a row of a block.
-fn block_row_size(layout: &Layout<'_>) -> u32 {
-    layout.block().map_or(1, |block| block.size)
-}
-
 /// Rows, or pairs of rows in place, along the axis.
 fn steps(layout: &Layout<'_>) -> u32 {
     if layout.in_place() {
@@ -58,7 +53,7 @@ fn steps(layout: &Layout<'_>) -> u32 {
 }
 
 /// Rows at any alignment, a vector at a time; not in place.
-pub(super) fn rows(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn rows(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let block = layout.block().ok_or(NO_BLOCK)?;
     let bytes = layout.bytes(block.size);
@@ -67,8 +62,9 @@ pub(super) fn rows(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> 
     let axis = &layout.axis;
     let vectors = vectors_of_run(block.size, layout.width, false);
     let rows = layout.outside_count() * u64::from(axis.size);
-    let blocks = blocks(rows * u64::from(vectors), VECTORS_PER_THREAD);
-    let steps = f64::from(blocks) * f64::from(THREADS) / WARP * f64::from(VECTORS_PER_THREAD);
+    let items = rows * u64::from(vectors);
+    let grid = Grid { blocks: blocks(items, VECTORS_PER_THREAD), threads: THREADS, shared: 0 };
+    let steps = f64::from(grid.blocks) * f64::from(THREADS) / WARP * f64::from(VECTORS_PER_THREAD);
     let sectors = rows as f64 * layout.sectors_of_run(bytes as f64) * 2.0;
     // A vector that has an end of a row is stored in pieces, which no cache joins.
     let whole = |stride: u32| layout.divides(stride, VEC16);
@@ -83,22 +79,13 @@ pub(super) fn rows(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> 
         details: steps * dimensions as f64,
         ..layout.work()
     };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        let (size, axis) = (block_row_size(layout), &layout.axis);
-        let vectors = vectors_of_run(size, layout.width, false);
-        let mut dims: Vec<ReverseDim> = layout.outside().map(dim).collect();
-        layout.insert_axis(&mut dims, axis.size, axis.out_stride);
-        let items = layout.outside_count() * u64::from(axis.size) * u64::from(vectors);
-        words(Rows {
-            r: layout.parameters(items, dims.into_iter()),
-            vectors_per_row: FastDiv::new(vectors),
-            row_bytes: layout.bytes(size) as u32,
-            element_bytes: layout.width,
-        })
-    };
-    let grid = Grid { blocks, threads: THREADS, shared: 0 };
-    let (family, costs) = (&kernels::ROWS, &costs::ROWS);
-    Ok(Sketch { family, costs, unit: 1, grid, alignment: layout.width, access: VEC16, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::ROWS, 1)?, grid, layout.width, VEC16);
+    found.add(layout, launch, work, &costs::ROWS, 1, || {
+        let mut r = layout.parameters(items, layout.outside().map(dim));
+        r.insert_axis(axis.size, axis.out_stride);
+        let vectors_per_row = FastDiv::new(vectors);
+        Rows { r, vectors_per_row, row_bytes: bytes as u32, element_bytes: layout.width }
+    })
 }
 
 /// A thread group of adjacent blocks in place: its threads, and the vectors that it stages. It stages one vector more,
@@ -124,7 +111,7 @@ fn has_units(layout: &Layout<'_>) -> Result<(), RejectReason> {
 }
 
 /// Adjacent blocks, staged whole. Rows are reversed in units of `unit` bytes.
-pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
     has_units(layout)?;
     let staged = Staged::new(layout)?;
@@ -133,10 +120,11 @@ pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32) -> Result<Sketch, Reje
     let vectors = layout.elements() as f64 * f64::from(layout.width) / f64::from(VEC16);
     let units = staged.bytes.div_ceil(unit.into()).div_ceil(2);
     let (mut grid, mut work) = (staged.grid, Work { steps: vectors / WARP * 2.0 * layout.moving(), ..once });
+    let (mut group, mut vectors_of_group) = (staged.group(), 0);
     let rounds = if layout.in_place() {
-        let (group, vectors) = group_in_place(layout, &staged);
+        (group, vectors_of_group) = group_in_place(layout, &staged);
         let (threads, together) = block_of_groups(group);
-        let shared = (RUN_SLACK_BEFORE + together * (vectors + RUN_SLACK_BEHIND)) * VEC16;
+        let shared = (RUN_SLACK_BEFORE + together * (vectors_of_group + RUN_SLACK_BEHIND)) * VEC16;
         reject_if(shared > layout.target.shared_memory, "a segment does not fit shared memory")?;
         grid = Grid { blocks: staged.count.div_ceil(together.into()) as u32, threads, shared };
         work.misses += staged.count as f64;
@@ -144,22 +132,12 @@ pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32) -> Result<Sketch, Reje
         let items = if joins { staged.bytes.div_ceil(VEC16.into()) } else { units };
         items.div_ceil(group.into()) as f64 * layout.moving()
     } else {
-        staged.rounds_of_items(units, staged.group().min(THREADS))
+        staged.rounds_of_items(units, group)
     };
     work.details = f64::from(grid.blocks) * f64::from(grid.threads) / WARP * rounds;
     work.rounds = rounds / 4.0 + f64::from(grid.shared.div_ceil(VEC16).div_ceil(grid.threads)) / 2.0;
-    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        let staged = Staged::of(layout);
-        if !layout.in_place() {
-            return words(staged.parameters(layout, staged.group()));
-        }
-        let (group, vectors) = group_in_place(layout, &staged);
-        let mut params = staged.parameters(layout, group);
-        params.vectors_per_segment = vectors;
-        words(params)
-    };
-    let (family, costs) = (&kernels::PACKED_ROWS, &costs::PACKED_ROWS);
-    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: VEC16, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::PACKED_ROWS, unit)?, grid, unit, VEC16);
+    found.add(layout, launch, work, &costs::PACKED_ROWS, unit, || staged.parameters(layout, group, vectors_of_group))
 }
 
 /// How rows are cut into tiles of `bytes` bytes.
@@ -173,8 +151,8 @@ struct Cut {
 }
 
 impl Cut {
-    fn new(layout: &Layout<'_>, bytes: u32) -> Self {
-        let row = layout.bytes(block_row_size(layout)) as u32;
+    /// The tiles of rows of `row` bytes.
+    fn new(layout: &Layout<'_>, row: u32, bytes: u32) -> Self {
         let (rows_per_tile, parts_per_row) = match bytes / row {
             rows @ 2.. if layout.rows_are_a_run() => (rows, 1),
             _ => (1, row.div_ceil(bytes)),
@@ -186,7 +164,11 @@ impl Cut {
 }
 
 /// Tiles of whole rows if rows are adjacent, otherwise of parts of a row, in units of `UNIT` bytes.
-pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>, bytes: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn row_tiles<const UNIT: u32>(
+    layout: &Layout<'_>,
+    bytes: u32,
+    found: &mut Candidates,
+) -> Result<(), RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
     has_units(layout)?;
     let (axis, row) = (&layout.axis, layout.bytes(block.size));
@@ -196,12 +178,13 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>, bytes: u32) -> Res
     reject_if(UNIT < layout.width || !divides(block.size) || !strides().all(divides), NOT_DIVIDED)?;
     let is_short = !layout.rows_are_a_run() && row < MIN_LONE_ROW_BYTES;
     reject_if(is_short, ("rows that are not adjacent have fewer than {} bytes", MIN_LONE_ROW_BYTES))?;
-    let cut = Cut::new(layout, bytes);
+    let cut = Cut::new(layout, row as u32, bytes);
     // A run may begin and end inside a vector. In place, there are two runs.
     let vectors = cut.rows_per_tile * cut.tile_row_bytes / VEC16 + 2;
     let runs = if layout.in_place() { 2 } else { 1 };
     let shared = (RUN_SLACK_BEFORE + runs * (vectors + RUN_SLACK_BEHIND)) * VEC16;
-    let grid = Grid { blocks: grid(layout.outside_count() * cut.tiles)?, threads: THREADS, shared };
+    let tiles = layout.outside_count() * cut.tiles;
+    let grid = Grid { blocks: grid(tiles)?, threads: THREADS, shared };
     let warps = f64::from(grid.blocks) * f64::from(THREADS) / WARP;
     let threads = THREADS / runs;
     let tile = cut.rows_per_tile * cut.tile_row_bytes;
@@ -221,19 +204,15 @@ pub(super) fn row_tiles<const UNIT: u32>(layout: &Layout<'_>, bytes: u32) -> Res
         rounds: vector_rounds + unit_rounds / 4.0,
         ..layout.work()
     };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, bytes| {
-        let cut = Cut::new(layout, bytes);
-        words(RowTiles {
-            r: layout.parameters(layout.outside_count() * cut.tiles, layout.outside().map(dim)),
-            tiles_per_data_block: FastDiv::new(cut.tiles as u32),
-            parts_per_row: FastDiv::new(cut.parts_per_row),
-            row_bytes: FastDiv::new(layout.bytes(block_row_size(layout)) as u32),
-            rows_per_tile: cut.rows_per_tile,
-            tile_row_bytes: cut.tile_row_bytes,
-            element_bytes: layout.width,
-            reserved: 0,
-        })
-    };
-    let (family, costs) = (&kernels::ROW_TILES, &costs::ROW_TILES);
-    Ok(Sketch { family, costs, unit: UNIT, grid, alignment: UNIT, access: VEC16, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::ROW_TILES, UNIT)?, grid, UNIT, VEC16);
+    found.add(layout, launch, work, &costs::ROW_TILES, UNIT, || RowTiles {
+        r: layout.parameters(tiles, layout.outside().map(dim)),
+        tiles_per_data_block: FastDiv::new(cut.tiles as u32),
+        parts_per_row: FastDiv::new(cut.parts_per_row),
+        row_bytes: FastDiv::new(row as u32),
+        rows_per_tile: cut.rows_per_tile,
+        tile_row_bytes: cut.tile_row_bytes,
+        element_bytes: layout.width,
+        reserved: 0,
+    })
 }

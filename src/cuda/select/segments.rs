@@ -6,7 +6,7 @@ use super::fast_div::FastDiv;
 use super::layout::parameters::{dim, Reverse};
 use super::layout::{are_adjacent, Layout};
 use super::{reject_if, RejectReason};
-use crate::cuda::estimate::Grid;
+use crate::cuda::launch::Grid;
 use crate::cuda::tuning::segments::*;
 use crate::cuda::tuning::{THREADS, VEC16};
 use crate::plan::reverse_plan::Dimension;
@@ -65,14 +65,7 @@ impl Staged {
         reject_if(axis.in_stride != block || axis.out_stride != block, apart)?;
         let segment = u64::from(axis.size) * u64::from(block);
         reject_if(!are_adjacent(outside(layout), segment), apart)?;
-        let staged = Self::of(layout);
-        reject_if(staged.grid.shared > layout.target.shared_memory, "a segment does not fit shared memory")?;
-        Ok(staged)
-    }
-
-    /// Segments of a layout that has adjacent ones.
-    pub fn of(layout: &Layout<'_>) -> Self {
-        let bytes = layout.bytes(layout.axis.size) * layout.block().map_or(1, |block| u64::from(block.size));
+        let bytes = segment * u64::from(layout.width);
         let count: u64 = outside(layout).map(|d| u64::from(d.size)).product();
         let together = match per_block(layout, count, (STAGED_BYTES / bytes.max(1)).min(MAX_SEGMENTS)) {
             few @ 0..=4 => few,
@@ -85,13 +78,9 @@ impl Staged {
             + vec16
             + (together * bytes).next_multiple_of(vec16)
             + 3 * vec16;
-        let shared = u32::try_from(shared).unwrap_or(u32::MAX);
-        Self {
-            bytes,
-            count,
-            together,
-            grid: Grid { blocks: count.div_ceil(together) as u32, threads: THREADS, shared },
-        }
+        reject_if(shared > layout.target.shared_memory.into(), "a segment does not fit shared memory")?;
+        let grid = Grid { blocks: count.div_ceil(together) as u32, threads: THREADS, shared: shared as u32 };
+        Ok(Self { bytes, count, together, grid })
     }
 
     /// Threads per segment that keep a thread block busy.
@@ -99,15 +88,16 @@ impl Staged {
         u64::from(THREADS).div_ceil(self.together).next_power_of_two() as u32
     }
 
-    /// The parameters, with thread groups of that size.
-    pub fn parameters(&self, layout: &Layout<'_>, group: u32) -> Segments {
+    /// The parameters, with thread groups of `group` threads, each with `vectors` vectors of shared memory if it has a
+    /// segment of its own.
+    pub fn parameters(&self, layout: &Layout<'_>, group: u32, vectors: u32) -> Segments {
         let block = layout.block().map_or(1, |block| block.size);
         Segments {
             r: layout.parameters(self.count, outside(layout).map(dim)),
             segment_bytes: FastDiv::new(self.bytes as u32),
             row_bytes: FastDiv::new(block * layout.width),
             segments_per_block: self.together as u32,
-            vectors_per_segment: 0,
+            vectors_per_segment: vectors,
             group_size_log2: group.trailing_zeros(),
             reserved: 0,
         }

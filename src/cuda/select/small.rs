@@ -4,14 +4,14 @@ use bytemuck::{Pod, Zeroable};
 
 use super::elementwise::{self, elements_of, work};
 use super::fast_div::{multiplier, FastDiv};
-use super::layout::parameters::{ReverseDim, SINGLE_UNITS};
+use super::layout::parameters::{axis_dim, Reverse, ReverseDim, SINGLE_UNITS};
 use super::layout::work::Side;
-use super::layout::{Layout, Sketch};
+use super::layout::{Candidates, Layout};
 use super::{reject_if, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::{FamilyCosts, Grid, Work};
+use crate::cuda::estimate::{FamilyCosts, Work};
 use crate::cuda::kernels;
-use crate::cuda::launch::words;
+use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::tuning::elementwise::*;
 use crate::cuda::tuning::{SECTOR, THREADS};
 
@@ -64,9 +64,9 @@ const SCATTERS: u32 = 1;
 const EXCHANGES: u32 = 2;
 
 /// A thread copies a unit or, in place, swaps a pair of them.
-pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn small(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     let gathers = !layout.in_place() && layout.lengths_vary_along_the_output();
-    sketch::<COPIES_OR_SWAPS>(layout, unit, &costs::SMALL, |grid| {
+    add::<COPIES_OR_SWAPS>(layout, unit, found, &costs::SMALL, |grid| {
         // A unit is gathered when the length has arrived.
         let rounds = if gathers { 2.0 } else { 1.0 };
         Work { rounds, ..work(layout, unit, grid, 1, !gathers) }
@@ -74,19 +74,19 @@ pub(super) fn small(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReas
 }
 
 /// Neighbouring lanes are written far apart, which costs little in a small tensor, and no load waits for a length.
-pub(super) fn scatter(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn scatter(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), "it scatters only when it copies")?;
     reject_if(!layout.lengths_vary_along_the_output(), "lengths do not vary along the output")?;
-    sketch::<SCATTERS>(layout, unit, &costs::SMALL_SCATTER, |grid| work(layout, unit, grid, 1, true))
+    add::<SCATTERS>(layout, unit, found, &costs::SMALL_SCATTER, |grid| work(layout, unit, grid, 1, true))
 }
 
 /// In place, a thread block has whole lanes, and reads all of their units before it writes any.
-pub(super) fn exchange(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn exchange(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     reject_if(!layout.in_place(), "it exchanges units in place only")?;
     // Two lanes have to fit a thread block if they lie side by side.
     let most = if layout.axis.out_stride == 1 { MOST_THREADS } else { MOST_THREADS / 2 };
     reject_if(layout.axis.size > most, ("lanes have more than {} elements", most))?;
-    sketch::<EXCHANGES>(layout, unit, &costs::SMALL_EXCHANGE, |grid| {
+    add::<EXCHANGES>(layout, unit, found, &costs::SMALL_EXCHANGE, |grid| {
         let swapped = work(layout, unit, grid, 1, true);
         // What does not move is read, too.
         let read = layout.accesses(Side::Input, unit, 1, false) * (1.0 - layout.moving());
@@ -95,32 +95,13 @@ pub(super) fn exchange(layout: &Layout<'_>, unit: u32) -> Result<Sketch, RejectR
     })
 }
 
-fn sketch<const HOW: u32>(
+fn add<const HOW: u32>(
     layout: &Layout<'_>,
     unit: u32,
+    found: &mut Candidates,
     costs: &'static FamilyCosts,
     work: impl FnOnce(Grid) -> Work,
-) -> Result<Sketch, RejectReason> {
-    let (params, threads) = parameters::<HOW>(layout, unit)?;
-    let grid = Grid { blocks: params.items.div_ceil(threads), threads, shared: 0 };
-    let parameters = |layout: &Layout<'_>, sketch: &Sketch, _| {
-        // There is a sketch, so there are parameters.
-        parameters::<HOW>(layout, sketch.unit).map(|(params, _)| words(params)).unwrap_or_default()
-    };
-    Ok(Sketch {
-        family: &kernels::SMALL,
-        costs,
-        unit,
-        grid,
-        alignment: unit,
-        access: unit,
-        work: work(grid),
-        parameters,
-    })
-}
-
-/// The parameters, and the threads of a thread block.
-fn parameters<const HOW: u32>(layout: &Layout<'_>, unit: u32) -> Result<(Small, u32), RejectReason> {
+) -> Result<(), RejectReason> {
     let exchanges = HOW == EXCHANGES;
     elements_of(layout, unit)?;
     // Parts of lanes are a dimension more.
@@ -128,11 +109,12 @@ fn parameters<const HOW: u32>(layout: &Layout<'_>, unit: u32) -> Result<(Small, 
     reject_if(!layout.has_at_most(most), ("it takes at most {} dimensions", most))?;
     let swaps = layout.in_place() && !exchanges;
     let steps = if swaps { layout.axis.size / 2 } else { layout.axis.size };
-    let general = elementwise::parameters(layout, unit, steps, SINGLE_UNITS);
-    let mut dims = general.dims[..general.rank as usize].to_vec();
+    let mut general = elementwise::parameters(layout, unit, steps, SINGLE_UNITS);
     // The kernel does not divide by 1, but may have dimensions of one step outermost.
-    dims.sort_by_key(|dim| dim.size.divisor == 1);
-    let (threads, lanes) = if exchanges { group_whole_lanes(layout, unit, &mut dims) } else { (THREADS, u32::MAX) };
+    general.dims[..general.rank as usize].sort_by_key(|dim| dim.size.divisor == 1);
+    let (threads, lanes) =
+        if exchanges { group_whole_lanes(&mut general, layout.axis.size, unit) } else { (THREADS, u32::MAX) };
+    let dims = general.dims();
     let items = dims.iter().map(|dim| u64::from(dim.size.divisor)).product::<u64>();
     reject_if(items > u64::from(u32::MAX - MOST_THREADS), "it would start about 2³² threads or more")?;
     let mut small = Small {
@@ -154,8 +136,7 @@ fn parameters<const HOW: u32>(layout: &Layout<'_>, unit: u32) -> Result<(Small, 
     }
     let mut numbers = small.items;
     for (n, (dim, small_dim)) in (0..).zip(dims.iter().zip(&mut small.dims)) {
-        let &ReverseDim { size, in_stride, out_stride, length_stride, axis } = dim;
-        let divisor = size.divisor;
+        let &ReverseDim { size: FastDiv { divisor, .. }, in_stride, out_stride, length_stride, axis } = dim;
         let multiplier = if numbers == divisor { Some(0) } else { multiplier(divisor, numbers) };
         let multiplier = multiplier
             .ok_or("there are too many units to compute positions with one multiplication for each dimension")?;
@@ -163,33 +144,35 @@ fn parameters<const HOW: u32>(layout: &Layout<'_>, unit: u32) -> Result<(Small, 
         small.flags += axis * n * AXIS;
         numbers /= divisor;
     }
-    Ok((small, threads))
+    let grid = Grid { blocks: small.items.div_ceil(threads), threads, shared: 0 };
+    let entry = layout.entry(&kernels::SMALL, unit)?;
+    found.add(layout, Launch::new(entry, grid, unit, unit), work(grid), costs, unit, || small)
 }
 
 /// Orders the dimensions for a thread block that has whole lanes, in place: lanes whose elements are neighbours in
 /// memory, the axis, then all others. If there are too many such lanes, they are cut into parts, and dimension 2 has
 /// the parts. Returns the threads of a thread block, and how many lanes are cut.
-fn group_whole_lanes(layout: &Layout<'_>, unit: u32, dims: &mut Vec<ReverseDim>) -> (u32, u32) {
-    let steps = layout.axis.size;
-    let axis_is_innermost = dims[0].axis == 1;
-    dims.retain(|dim| dim.axis == 0);
+fn group_whole_lanes(r: &mut Reverse, steps: u32, unit: u32) -> (u32, u32) {
+    let axis = r.dims().iter().position(|dim| dim.axis == 1).unwrap_or(0);
+    r.dims.copy_within(axis + 1.., axis);
+    r.rank -= 1;
     let (mut group, mut lanes) = (1, u32::MAX);
-    if let Some(&inner) = dims.first().filter(|_| !axis_is_innermost) {
+    if let Some(&inner) = r.dims().first().filter(|_| axis > 0) {
         // Whole sectors are exchanged together, and so are whole lanes, if that takes more threads.
-        let threads = EXCHANGE_THREADS[usize::from(dims.len() > 1)];
+        let threads = EXCHANGE_THREADS[usize::from(r.rank > 1)];
         let together = (threads / steps).max(SECTOR / unit).min(MOST_THREADS / steps);
         let parts = inner.size.divisor.div_ceil(together);
         group = inner.size.divisor.div_ceil(parts);
         if parts > 1 {
             lanes = inner.size.divisor;
-            dims[0].size = FastDiv::new(group);
+            r.dims[0].size = FastDiv::new(group);
             let [in_stride, out_stride, length_stride] =
                 [inner.in_stride, inner.out_stride, inner.length_stride].map(|stride| stride * group);
             let size = FastDiv::new(lanes.div_ceil(group));
-            dims.insert(1, ReverseDim { size, in_stride, out_stride, length_stride, axis: 0 });
+            r.insert(1, ReverseDim { size, in_stride, out_stride, length_stride, axis: 0 });
         }
     }
-    dims.insert(usize::from(!axis_is_innermost), layout.axis_dim(steps));
+    r.insert(axis.min(1), axis_dim(steps));
     let threads = group * steps;
     (threads * (THREADS / threads).max(1), lanes)
 }

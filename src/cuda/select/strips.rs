@@ -5,12 +5,12 @@ use bytemuck::{Pod, Zeroable};
 use super::fast_div::FastDiv;
 use super::layout::parameters::{dim, Reverse};
 use super::layout::work::{LINE, WARP};
-use super::layout::{Layout, Sketch, NOT_IN_PLACE, NO_ROW, ONLY_IN_PLACE};
+use super::layout::{Candidates, Layout, NOT_IN_PLACE, NO_ROW, ONLY_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::{ceil, Grid, Work};
+use crate::cuda::estimate::{ceil, Work};
 use crate::cuda::kernels;
-use crate::cuda::launch::words;
+use crate::cuda::launch::{Grid, Launch};
 pub(super) use crate::cuda::tuning::strips::STRIP_BYTES;
 use crate::cuda::tuning::strips::*;
 use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
@@ -32,20 +32,23 @@ const _: () = assert!(size_of::<Strips>() == 352 && std::mem::offset_of!(Strips,
 const _: () = assert!(std::mem::offset_of!(Strips, strip_bytes) == 340);
 
 /// Strips of `strip` bytes of rows of whole words.
-pub(super) fn aligned(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn aligned(layout: &Layout<'_>, strip: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     let row = layout.side_by_side().ok_or(NO_ROW)?;
     let word = layout.width.max(4);
     reject_if(!layout.rows_divide(row, word, word), ("rows of lanes are not multiples of {} bytes", word))?;
     reject_if(strip < VEC16, ("strips of that many rows are narrower than {} bytes", VEC16))?;
     let grid = grid_of(layout, row, strip, THREADS_WANTED)?;
     let work = work(layout, row, strip, grid, false);
-    let (family, costs, unit) = (&kernels::STRIPS, &costs::STRIPS, layout.width);
-    let parameters = |layout: &Layout<'_>, _: &Sketch, strip| words(Strips::new(layout, strip, 0));
-    Ok(Sketch { family, costs, unit, grid, alignment: word, access: word, work, parameters })
+    let launch = Launch::new(layout.entry(&kernels::STRIPS, layout.width)?, grid, word, word);
+    found.add(layout, launch, work, &costs::STRIPS, layout.width, || Strips::new(layout, row, strip, 0))
 }
 
 /// Strips of `strip` bytes of rows of any size at any alignment. In place they have a kernel of their own.
-pub(super) fn unaligned<const IN_PLACE: bool>(layout: &Layout<'_>, strip: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn unaligned<const IN_PLACE: bool>(
+    layout: &Layout<'_>,
+    strip: u32,
+    found: &mut Candidates,
+) -> Result<(), RejectReason> {
     let reason = if IN_PLACE { ONLY_IN_PLACE } else { NOT_IN_PLACE };
     reject_if(layout.in_place() != IN_PLACE, reason)?;
     let row = layout.side_by_side().ok_or(NO_ROW)?;
@@ -58,22 +61,15 @@ pub(super) fn unaligned<const IN_PLACE: bool>(layout: &Layout<'_>, strip: u32) -
     // Copying, the kernel for aligned strips of narrower elements has both forms.
     let family = if layout.in_place() { &kernels::UNALIGNED_STRIPS } else { &kernels::STRIPS };
     let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, strip| words(Strips::new(layout, strip, 1));
-    let (costs, unit) = (&costs::UNALIGNED_STRIPS, layout.width);
-    Ok(Sketch { family, costs, unit, grid, alignment: unit, access, work, parameters })
+    let launch = Launch::new(layout.entry(family, layout.width)?, grid, layout.width, access);
+    found.add(layout, launch, work, &costs::UNALIGNED_STRIPS, layout.width, || Strips::new(layout, row, strip, 1))
 }
 
 impl Strips {
     /// Strips of `strip` bytes. There are at most as many as a grid can have thread blocks.
-    pub fn new(layout: &Layout<'_>, strip: u32, unaligned: u32) -> Self {
-        let row = layout.side_by_side().copied().unwrap_or(Dimension {
-            size: 1,
-            in_stride: 1,
-            out_stride: 1,
-            length_stride: 0,
-        });
+    pub fn new(layout: &Layout<'_>, row: &Dimension, strip: u32, unaligned: u32) -> Self {
         Self {
-            r: layout.parameters(layout.strips(&row, strip), layout.outside().map(dim)),
+            r: layout.parameters(layout.strips(row, strip), layout.outside().map(dim)),
             strips_per_row: FastDiv::new(layout.bytes(row.size).div_ceil(strip.into()) as u32),
             row_lanes: row.size,
             strip_bytes: strip,

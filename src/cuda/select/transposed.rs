@@ -3,17 +3,16 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::fast_div::FastDiv;
-use super::layout::parameters::{dim, Reverse, ReverseDim};
+use super::layout::parameters::{axis_dim, dim, Reverse, ReverseDim};
 use super::layout::work::WARP;
-use super::layout::{Layout, Sketch, NOT_IN_PLACE};
+use super::layout::{Candidates, Layout, NOT_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::costs;
-use crate::cuda::estimate::{ceil, Grid, Work};
+use crate::cuda::estimate::{ceil, Work};
 use crate::cuda::kernels;
-use crate::cuda::launch::words;
+use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::tuning::transposed::*;
 use crate::cuda::tuning::{THREADS, VEC16};
-use crate::desc::MAX_DIMENSIONS;
 use crate::plan::reverse_plan::Dimension;
 
 /// `Along` of the kernel file.
@@ -149,12 +148,16 @@ fn dimension<'a>(layout: &'a Layout<'_>, n: usize) -> &'a Dimension {
 }
 
 fn dim_of(layout: &Layout<'_>, n: usize) -> ReverseDim {
-    layout.dimensions.get(n).map_or_else(|| layout.axis_dim(layout.axis.size), dim)
+    layout.dimensions.get(n).map_or_else(|| axis_dim(layout.axis.size), dim)
 }
 
 /// Tiles in shared memory, of what is contiguous in the input and in the output; not in place. `VECTORS`: elements of 1
 /// and 2 bytes, whose rows of the output are stored as vectors.
-pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn transposed<const VECTORS: bool>(
+    layout: &Layout<'_>,
+    _: u32,
+    found: &mut Candidates,
+) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let sides = Sides::new(layout)?;
     let is_narrow = layout.width < 4;
@@ -199,22 +202,17 @@ pub(super) fn transposed<const VECTORS: bool>(layout: &Layout<'_>, _: u32) -> Re
         rounds: if is_narrow { 4.0 } else { ceil(inside / rows_at_once / 4.0) + ceil(outside / rows_at_once / 4.0) },
         ..layout.work()
     };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, _| {
-        let Ok(sides) = Sides::new(layout) else { return words(Transposed::zeroed()) };
-        let ([down, across], outer) = sides.tiles(layout);
-        let tiles = down * across;
-        words(Transposed {
-            r: layout.parameters(outer * u64::from(tiles), sides.others(layout, true).map(|n| dim_of(layout, n))),
-            along_in: sides.along_in.along(layout),
-            along_out: sides.along_out.along(layout),
-            tiles: FastDiv::new(tiles),
-            tiles_along_out: FastDiv::new(across),
-            how: sides.how,
-            two: [sides.along_in, sides.along_out].iter().any(|side| side.places[1].is_some()).into(),
-        })
-    };
     let alignment = if VECTORS { VEC16 } else { layout.width };
-    Ok(Sketch { family, costs, unit: layout.width, grid, alignment, access: alignment, work, parameters })
+    let launch = Launch::new(layout.entry(family, layout.width)?, grid, alignment, alignment);
+    found.add(layout, launch, work, costs, layout.width, || Transposed {
+        r: layout.parameters(blocks.into(), sides.others(layout, true).map(|n| dim_of(layout, n))),
+        along_in: sides.along_in.along(layout),
+        along_out: sides.along_out.along(layout),
+        tiles: FastDiv::new(down * across),
+        tiles_along_out: FastDiv::new(across),
+        how: sides.how,
+        two: [sides.along_in, sides.along_out].iter().any(|side| side.places[1].is_some()).into(),
+    })
 }
 
 /// `Direct` of the kernel file.
@@ -304,6 +302,39 @@ impl Cuts {
         layout.elements() / whole * (0..self.dimensions.len()).map(along).product::<u64>()
     }
 
+    fn parameters(&self, layout: &Layout<'_>, blocks: u32) -> Direct {
+        let inside = self.dimensions.iter().enumerate().rev().map(|(n, &Cut { place, size, .. })| ReverseDim {
+            size: FastDiv::new(size.div_ceil(self.step(n))),
+            ..dim_of(layout, place)
+        });
+        let others = self.others(layout).into_iter().map(|n| dim_of(layout, n));
+        let Cut { place, size, elements } = self.dimensions[self.repeated];
+        let next = dim_of(layout, place);
+        // There is no next tile if one has the whole dimension.
+        let step = if elements < size { elements } else { 0 };
+        let mut direct = Direct {
+            r: layout.parameters(blocks.into(), others.chain(inside)),
+            next: ReverseDim {
+                size: FastDiv::new(elements),
+                in_stride: next.in_stride * step,
+                out_stride: next.out_stride * step,
+                length_stride: next.length_stride * step,
+                axis: next.axis * step,
+            },
+            repeated: self.repeated as u32,
+            tiles: self.tiles,
+            tile_rank: self.dimensions.len() as u32,
+            scatters: (!varies(layout, &self.dimensions[..self.of_output])).into(),
+            ..Direct::zeroed()
+        };
+        for (n, cut) in self.dimensions.iter().enumerate() {
+            direct.threads[n] = FastDiv::new(cut.elements);
+            direct.steps[n] = self.step(n);
+            direct.sizes[n] = cut.size;
+        }
+        direct
+    }
+
     /// The dimensions outside the tile, outermost in the output first.
     fn others(&self, layout: &Layout<'_>) -> Vec<usize> {
         let mut others: Vec<usize> = places(layout, &self.dimensions).collect();
@@ -330,7 +361,7 @@ fn innermost(layout: &Layout<'_>, taken: &[Cut], stride: fn(&Dimension) -> u32) 
 
 /// Tiles of which each thread moves an element, without shared memory; not in place. `along_output`: elements of a tile
 /// along the output.
-pub(super) fn directly(layout: &Layout<'_>, along_output: u32) -> Result<Sketch, RejectReason> {
+pub(super) fn directly(layout: &Layout<'_>, along_output: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let is_one = innermost(layout, &[], |d| d.in_stride) == innermost(layout, &[], |d| d.out_stride);
     reject_if(is_one, "one dimension is the innermost of both tensors")?;
@@ -362,36 +393,7 @@ pub(super) fn directly(layout: &Layout<'_>, along_output: u32) -> Result<Sketch,
         rounds: per_block.sqrt(),
         ..layout.work()
     };
-    let parameters = |layout: &Layout<'_>, _: &Sketch, along_output: u32| {
-        let cuts = Cuts::new(layout, along_output);
-        let mut direct = Direct::zeroed();
-        let mut dims = Vec::with_capacity(MAX_DIMENSIONS);
-        for (n, &Cut { place, size, elements }) in cuts.dimensions.iter().enumerate() {
-            direct.threads[n] = FastDiv::new(elements);
-            direct.steps[n] = cuts.step(n);
-            direct.sizes[n] = size;
-            dims.push(ReverseDim { size: FastDiv::new(size.div_ceil(cuts.step(n))), ..dim_of(layout, place) });
-        }
-        let others = cuts.others(layout).into_iter().map(|n| dim_of(layout, n));
-        direct.r = layout.parameters(cuts.blocks(layout), others.chain(dims.into_iter().rev()));
-        let Cut { place, size, elements } = cuts.dimensions[cuts.repeated];
-        let next = dim_of(layout, place);
-        // There is no next tile if one has the whole dimension.
-        let step = if elements < size { elements } else { 0 };
-        direct.next = ReverseDim {
-            size: FastDiv::new(elements),
-            in_stride: next.in_stride * step,
-            out_stride: next.out_stride * step,
-            length_stride: next.length_stride * step,
-            axis: next.axis * step,
-        };
-        direct.repeated = cuts.repeated as u32;
-        direct.tiles = cuts.tiles;
-        direct.tile_rank = cuts.dimensions.len() as u32;
-        direct.scatters = (!varies(layout, &cuts.dimensions[..cuts.of_output])).into();
-        words(direct)
-    };
-    let (family, costs) = (&kernels::TRANSPOSED_DIRECTLY, &costs::TRANSPOSED_DIRECTLY);
-    let unit = layout.width;
-    Ok(Sketch { family, costs, unit, grid, alignment: unit, access: unit, work, parameters })
+    let entry = layout.entry(&kernels::TRANSPOSED_DIRECTLY, layout.width)?;
+    let launch = Launch::new(entry, grid, layout.width, layout.width);
+    found.add(layout, launch, work, &costs::TRANSPOSED_DIRECTLY, layout.width, || cuts.parameters(layout, blocks))
 }

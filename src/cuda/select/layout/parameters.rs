@@ -48,18 +48,6 @@ pub(in crate::cuda::select) const IN_ROWS: u32 = 4;
 const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 320);
 
 impl Layout<'_> {
-    /// Inserts the axis into dimensions ordered by output stride, so that neighbouring threads write neighbouring
-    /// memory. The stride of an axis of one step says nothing, so that axis is the outermost.
-    pub fn insert_axis(&self, dims: &mut Vec<ReverseDim>, steps: u32, out_stride: u32) {
-        let at = dims.iter().position(|dim| steps == 1 || dim.out_stride < out_stride).unwrap_or(dims.len());
-        dims.insert(at, self.axis_dim(steps));
-    }
-
-    /// The axis as a dimension of `steps` steps.
-    pub fn axis_dim(&self, steps: u32) -> ReverseDim {
-        ReverseDim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 }
-    }
-
     /// Parameters with strides in elements. `list` has the outermost dimension first. There are at most as many items
     /// as elements.
     pub fn parameters(&self, items: u64, list: impl DoubleEndedIterator<Item = ReverseDim>) -> Reverse {
@@ -85,6 +73,32 @@ impl Layout<'_> {
             reserved: 0,
         }
     }
+}
+
+impl Reverse {
+    /// Its dimensions, innermost first.
+    pub fn dims(&self) -> &[ReverseDim] {
+        &self.dims[..self.rank as usize]
+    }
+
+    /// Inserts a dimension. `at` counts from the innermost one.
+    pub fn insert(&mut self, at: usize, dim: ReverseDim) {
+        self.dims.copy_within(at..self.rank as usize, at + 1);
+        self.dims[at] = dim;
+        self.rank += 1;
+    }
+
+    /// Inserts the axis into dimensions ordered by output stride, so that neighbouring threads write neighbouring
+    /// memory. The stride of an axis of one step says nothing, so that axis is the outermost.
+    pub fn insert_axis(&mut self, steps: u32, out_stride: u32) {
+        let outside = self.dims().iter().rposition(|dim| steps == 1 || dim.out_stride < out_stride);
+        self.insert(outside.map_or(0, |inside| inside + 1), axis_dim(steps));
+    }
+}
+
+/// The axis as a dimension of `steps` steps.
+pub(in crate::cuda::select) fn axis_dim(steps: u32) -> ReverseDim {
+    ReverseDim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 }
 }
 
 pub(in crate::cuda::select) fn dim(d: &Dimension) -> ReverseDim {

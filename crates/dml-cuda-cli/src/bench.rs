@@ -1,11 +1,10 @@
 //! Cases are timed by a runner's process into a run. A report shows one run or several.
 
-pub mod baseline;
 mod compare;
+pub mod gpu;
 pub mod kernel;
 mod machine;
 mod numbers;
-pub mod plain;
 pub mod process;
 pub mod report;
 mod run;

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use dml_cuda::{Adapter, Device, DeviceError, DirectMlVersion, Properties};
 use serde_json::json;
 
-use bench::{baseline, kernel, report, suite, timing};
+use bench::{kernel, report, suite, timing};
 use model::{json, members, strict};
 use options::{Command, Format, Options};
 use out::{complain, shown_path};
@@ -51,10 +51,10 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
         Command::Bench(options) => timing::run(&options),
         Command::Report(options) => report::report(&options),
         Command::Tune(options) => tune::tune(&options, || choose_gpu(&options.adapter)),
-        Command::Kernel { name, repeated } => kernel::time(&name, &repeated, &choose_gpu(&repeated.adapter)?),
-        Command::Baseline { work, bytes, repeated } => {
-            baseline::time(work, bytes, &repeated, &choose_device(&repeated.adapter)?)
-        }
+        Command::Kernel { name, cold_l2, repeated } => kernel::time(&name, cold_l2, &repeated, |any| {
+            let choose = if any { choose_device } else { choose_gpu };
+            choose(&repeated.adapter)
+        }),
         Command::Schema => printed(members::SCHEMA.as_bytes()),
         Command::Completions { shell } => printed(completions::script(shell).as_bytes()),
         Command::Man { command } => printed(&completions::page(command.as_deref())?),

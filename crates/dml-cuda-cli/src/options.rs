@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
 
-pub use bench::{Bench, Plain, Repeated, Report, ReportFormat, Tier, Tune};
+pub use bench::{Bench, Repeated, Report, ReportFormat, Tier, Tune};
 
 use crate::names::{likeness, nearest};
 
@@ -226,19 +226,12 @@ pub enum Command {
         #[arg(long, value_enum, default_value_t = Tier::Standard)]
         tier: Tier,
     },
-    /// Time one of the cases of `bench --cold-l2`
+    /// Time a baseline, or one of the cases of `bench --cold-l2`
     #[command(hide = true)]
     Kernel {
         name: String,
-        #[command(flatten)]
-        repeated: Repeated,
-    },
-    /// Time a plain copy or fill of so many bytes
-    #[command(hide = true)]
-    Baseline {
-        #[arg(value_enum)]
-        work: Plain,
-        bytes: u64,
+        #[arg(long)]
+        cold_l2: bool,
         #[command(flatten)]
         repeated: Repeated,
     },

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dml_cuda::{Buffer, CompiledOperator, Device, MeasuredKernel};
 
-use crate::bench::plain::{Gpu, Kind, PlainWork, Way};
+use crate::bench::gpu::{Gpu, Kind, Memory, Way};
 use crate::bench::statistics::median;
 use crate::options::{Repeated, Tune};
 use crate::out::{complain, say, shown_path};
@@ -141,8 +141,7 @@ fn copied(layout: &Layout, device: &Device, gpu: &Gpu) -> Result<f64> {
     let buffers = || (0..sets).map(|_| device.create_buffer(bytes)).collect::<Result<Vec<_>, _>>();
     let (from, to) = (buffers()?, buffers()?);
     let times = Repeated { iterations: 6, repeat: sets, adapter: None };
-    let samples =
-        PlainWork { gpu, buffers: (&from, &to), bytes, times: &times }.fastest(&[Kind::Copy], &[Way::InGraph])?;
+    let samples = gpu.fastest(&Memory { from: &from, to: &to, bytes }, &[Kind::Copy], &[Way::InGraph], &times)?;
     Ok(median(&samples.gpu) * 1e3)
 }
 

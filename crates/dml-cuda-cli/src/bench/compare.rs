@@ -72,13 +72,16 @@ pub struct Row {
     pub group: &'static str,
 }
 
+/// A figure of a case, and its interval.
+pub type Point = (f64, (f64, f64));
+
 impl Row {
     pub fn is_in(&self, run: usize) -> bool {
         self.cells[run].is_some() || self.causes[run].is_some()
     }
 
-    /// What verdict `n` is about, and its interval: a speed-up, or the only run's share of the baseline's speed.
-    pub fn point(&self, n: usize) -> Option<(f64, (f64, f64))> {
+    /// What verdict `n` is about: a speed-up, or the only run's share of the baseline's speed.
+    pub fn point(&self, n: usize) -> Option<Point> {
         match self.cells.len() {
             1 => self.cells[0].as_ref()?.of_baseline.map(|share| (share, (share, share))),
             _ => self.changes[n].map(|change| (change.speed_up, change.interval)),

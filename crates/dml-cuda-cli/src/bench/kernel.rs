@@ -1,15 +1,14 @@
-//! The hidden command that times one of the bench's cases with a cold L2, and its baseline, and checks what it
-//! computes.
+//! The hidden command that times one of the bench's cases in this process: a baseline, or with a cold L2 a case next to
+//! its own baseline, whose result it checks.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
 
-use super::baseline;
-use super::plain::{Gpu, Way};
+use super::gpu::{Gpu, Kind, Memory, Way};
 use super::suite::{self, random, Case};
-use super::work::Mode;
+use super::work::{Mode, Work};
 use crate::options::Repeated;
 use crate::run::events;
 use crate::run::samples::{Result, Samples};
@@ -30,19 +29,70 @@ const TWO_SETS: std::ops::Range<u64> = (8 << 20) + 1..512 << 20;
 /// A prime number of bytes, so that elements which are a power of two apart differ.
 const RANDOM_BYTES: usize = 16_777_213;
 
-/// Times the case, and prints what a run with `--format json` prints, its baseline last.
-pub fn time(name: &str, times: &Repeated, device: &Device) -> Result<ExitCode, String> {
-    let case = suite::named(name).ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
+/// Work that moves less is compared with an empty kernel: its launch takes longer than its bytes.
+const SMALL: u64 = 1 << 20;
+
+/// Kernels move whole thread blocks' shares.
+const SHARE: u64 = 1 << 14;
+
+/// Times the case, and prints what a run with `--format json` prints, a case's own baseline last. `open` opens a GPU,
+/// or for a baseline any device.
+pub fn time(
+    name: &str,
+    is_cold: bool,
+    times: &Repeated,
+    open: impl FnOnce(bool) -> Result<Device, String>,
+) -> Result<ExitCode, String> {
+    let case = suite::named(name);
+    let device = &open(case.is_some_and(Case::is_baseline))?;
+    let case = case.ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
+    let work = case.work.as_ref().ok_or_else(|| format!("the case '{name}' is compared, must be one that is timed"))?;
     events::line(&events::device(device, true, device.compile_options()))?;
-    let (timed, baseline) = samples(case, times, device).map_err(|error| error.to_string())?;
-    events::line(&events::dispatched(name, &timed, times.repeat))?;
-    events::line(&events::dispatched("baseline", &baseline, times.repeat))?;
+    let timed = match work.mode.is_baseline() {
+        true => baseline(work, is_cold, times, device).map(|samples| vec![samples]),
+        false => next_to_its_baseline(case, work, times, device),
+    };
+    for samples in timed.map_err(|error| error.to_string())? {
+        events::line(&events::dispatched(name, &samples, times.repeat))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, Samples)> {
+/// Plain work in memory of its own. In a graph, as dispatches are timed, and queued: the driver's copies of 512 MiB and
+/// more are faster one by one.
+fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Result<Samples> {
+    let is_copy = work.mode == Mode::BaselineOfCopies;
+    let bytes = if is_copy { work.bytes / 2 } else { work.bytes };
+    if device.ordinal().is_none() {
+        // Not of zeros: untouched pages are all one page.
+        let size = usize::try_from(bytes)?;
+        let (from, mut to) = (vec![1; if is_copy { size } else { 0 }], vec![2; size]);
+        return Samples::take(times, &device.create_stream()?, None, || {
+            for _ in 0..times.repeat {
+                if is_copy {
+                    to.copy_from_slice(&from)
+                } else {
+                    to.fill(1)
+                }
+                std::hint::black_box(&mut to);
+            }
+            Ok(())
+        });
+    }
+    let gpu = Gpu::new(device)?;
+    let to = [device.create_buffer(bytes)?];
+    let from = if is_copy { vec![device.create_buffer(bytes)?] } else { Vec::new() };
+    let kinds = match (is_copy, is_cold) {
+        (true, _) => &[Kind::Copy][..],
+        (false, false) => &[Kind::Fill],
+        (false, true) => &[Kind::Fill, Kind::Store],
+    };
+    gpu.fastest(&Memory { from: &from, to: &to, bytes }, kinds, &[Way::InGraph, Way::Queued], times)
+}
+
+/// The samples of a case, and of plain work on its memory.
+fn next_to_its_baseline(case: &Case, work: &Work, times: &Repeated, device: &Device) -> Result<Vec<Samples>> {
     let lengths = case.lengths();
-    let work = case.work.as_ref().ok_or("the case is not timed")?;
     let (moved, total) = (work.bytes, case.output_bytes());
     let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
     let sets = (0..sets).map(|_| Bound::new(case, device, &lengths)).collect::<Result<Vec<_>>>()?;
@@ -56,12 +106,18 @@ fn samples(case: &Case, times: &Repeated, device: &Device) -> Result<(Samples, S
     // A GPU that waited has lower clocks: nothing is timed until they are up.
     dispatched()?;
     let plain = if work.mode == Mode::Fill { moved } else { (moved / 2).min(total) };
-    let inputs: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
-    let outputs: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
-    let baseline = baseline::of_case(&gpu, work.mode, (&inputs, &outputs), plain, way, times)?;
+    let (kinds, bytes) = match work.mode {
+        _ if plain < SMALL => (&[Kind::Empty][..], 0),
+        Mode::Fill => (&[Kind::Fill, Kind::Store][..], plain / SHARE * SHARE),
+        Mode::InPlace => (&[Kind::Swap][..], plain / SHARE * SHARE),
+        _ => (&[Kind::Copy][..], plain / SHARE * SHARE),
+    };
+    let from: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
+    let to: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
+    let baseline = gpu.fastest(&Memory { from: &from, to: &to, bytes }, kinds, &[way], times)?;
     let timed = dispatched()?;
     check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, stream)?;
-    Ok((timed, baseline))
+    Ok(vec![timed, baseline])
 }
 
 /// A case's operator on buffers of its own, with random bytes.

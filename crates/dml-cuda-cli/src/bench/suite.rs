@@ -146,7 +146,7 @@ impl Case {
         self.tier.is_some_and(|least| least as u64 <= tier as u64)
     }
 
-    fn is_baseline(&self) -> bool {
+    pub fn is_baseline(&self) -> bool {
         self.work.as_ref().is_some_and(|work| work.mode.is_baseline())
     }
 

@@ -139,7 +139,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How often the hidden commands do their work, and where.
+/// How often the hidden command does its work, and where.
 #[derive(Args)]
 pub struct Repeated {
     #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -148,14 +148,4 @@ pub struct Repeated {
     pub repeat: u32,
     #[arg(short, long)]
     pub adapter: Option<String>,
-}
-
-/// The plain work that the hidden command times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Plain {
-    Copy,
-    /// With one byte
-    Fill,
-    /// The fastest kind of fill
-    Write,
 }

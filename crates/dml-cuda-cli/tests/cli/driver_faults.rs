@@ -168,8 +168,9 @@ fn run_in(folder: &Folder, arguments: &[&str]) -> Output {
 fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
     let Some(folder) = double(None) else { return };
     let run = |arguments: &[&str]| run_in(&folder, arguments).well();
-    for work in ["copy", "fill", "write"] {
-        let printed = run(&["baseline", work, "4096", "-i", "3", "-r", "2", "-a", "Fake"]);
+    for words in ["baseline_of_copies.1mib", "baseline_of_fills.1mib", "baseline_of_fills.1mib --cold-l2"] {
+        let words = format!("kernel {words} -i 3 -r 2 -a Fake");
+        let printed = run(&words.split(' ').collect::<Vec<_>>());
         // The double reports a millisecond for two dispatches: half for each.
         assert!(printed.contains("\"gpu_milliseconds\":[0.5,0.5,0.5]"), "{printed}");
     }
@@ -269,7 +270,7 @@ fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
 for last; do :; done
 clock=345
 for child in $(cat /proc/$PPID/task/*/children); do
-  tr '\0' ' ' < /proc/$child/cmdline | grep -q 'baseline fill 67108864' || continue
+  tr '\0' ' ' < /proc/$child/cmdline | grep -q 'kernel baseline_of_fills.64mib' || continue
   clock=1980
   case $last in *1b*) kill $child ;; *) sleep 0.1 ;; esac
 done

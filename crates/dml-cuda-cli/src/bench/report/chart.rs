@@ -4,7 +4,7 @@
 use maud::{html, Markup};
 
 use super::text::wrapped;
-use crate::bench::compare::{letter, Comparison, Row, Verdict};
+use crate::bench::compare::{letter, Comparison, Group, Point, Row, Verdict};
 use crate::bench::numbers::{counted, percent};
 
 const INK: (&str, &str) = ("#222222", "#E6E6E6");
@@ -62,66 +62,37 @@ impl Drawing {
     }
 
     /// A line of text below all others.
-    fn line(&mut self, x: f64, size: f64, weight: &str, text: &str) {
+    fn line(&mut self, size: f64, weight: &str, text: &str) {
         self.y += (size * 1.35).round();
-        let y = self.y;
-        self.add(written((x, y), size, weight, "start", text));
+        self.add(written((MARGIN, self.y), size, weight, "start", text));
     }
 
     /// What a picture alone says above itself. A page has it as text.
     fn head(&mut self, comparison: &Comparison, n: usize) {
         let verdict = &comparison.verdicts[n];
-        wrapped(&verdict.sentence, LINE).lines().for_each(|line| self.line(MARGIN, 17.0, "700", line));
+        wrapped(&verdict.sentence, LINE).lines().for_each(|line| self.line(17.0, "700", line));
         for (run, summary) in comparison.runs.iter().enumerate().filter(|(run, _)| [0, n + 1].contains(run)) {
-            self.line(MARGIN, 14.0, "400", &clipped(&format!("{}: {}", letter(run), summary.label), 62));
+            self.line(14.0, "400", &clipped(&format!("{}: {}", letter(run), summary.label), 62));
         }
         for warning in comparison.warnings.iter().filter(|_| n == 0) {
             // A line has room for its first sentence. The tables have the rest.
-            self.line(MARGIN, 13.0, "600", &clipped(warning.split(". ").next().unwrap_or_default(), 62));
+            self.line(13.0, "600", &clipped(warning.split(". ").next().unwrap_or_default(), 62));
         }
     }
 
     fn picture(&mut self, comparison: &Comparison, n: usize) {
-        let (verdict, is_share) = (&comparison.verdicts[n], comparison.runs.len() == 1);
-        let points = |row: &Row| row.point(n);
-        let all: Vec<(f64, (f64, f64))> = comparison.rows.iter().filter_map(points).collect();
-        let low = all.iter().map(|(_, (low, _))| *low).fold(0.75, f64::min) / 1.06;
-        let high = all.iter().map(|(_, (_, high))| *high).fold(1.33, f64::max) * 1.06;
+        let verdict = &comparison.verdicts[n];
+        let points: Vec<(&Row, Point)> = comparison.rows.iter().filter_map(|row| Some((row, row.point(n)?))).collect();
+        let low = points.iter().map(|(_, (_, (low, _)))| *low).fold(0.75, f64::min) / 1.06;
+        let high = points.iter().map(|(_, (_, (_, high)))| *high).fold(1.33, f64::max) * 1.06;
         let axis = Axis { low, high };
         self.legend(verdict);
         // The axis is below the rows, and its lines are behind them.
         let (begin, behind) = (self.y, self.body.len());
-        for kind in &verdict.kinds {
-            let (mean, range) = verdict.figures(kind);
-            self.y += 6.0;
-            let cases = counted(kind.cases, "case");
-            self.line(MARGIN, 15.0, "600", &format!("{}: {mean} ({range}), {cases}", kind.short_name()));
-            let of_type = |name: &str| -> Vec<(f64, (f64, f64))> {
-                let is_wanted = |row: &&Row| row.group == kind.name && row.work.data_type == name;
-                comparison.rows.iter().filter(is_wanted).filter_map(points).collect()
-            };
-            let types: Vec<(&str, _)> =
-                verdict.types.iter().map(|group| (&*group.name, of_type(&group.name))).collect();
-            let types: Vec<_> = types.into_iter().filter(|(_, points)| !points.is_empty()).collect();
-            let (top, height) = (self.y + 5.0, ROW * types.len() as f64);
-            let (one, mean) = (axis.x(1.0), axis.x(kind.mean));
-            self.add(html! {
-                rect x=(one.min(mean)) y=(top) width=(round((one - mean).abs()).max(1.0)) height=(height) fill=(FAINT.0) {}
-                line x1=(mean) x2=(mean) y1=(top) y2=(top + height) stroke=(INK.0) stroke-width="3" {}
-            });
-            for (n, (name, points)) in types.iter().enumerate() {
-                let y = top + ROW * (n as f64 + 0.5);
-                for (value, (low, high)) in points {
-                    self.add(html! {
-                        line x1=(axis.x(*low)) x2=(axis.x(*high)) y1=(y) y2=(y) stroke=(INK.0) stroke-width="1.5" {}
-                        (mark_of(name, (axis.x(*value), y)))
-                    });
-                }
-            }
-            self.y = top + height;
-        }
+        verdict.kinds.iter().for_each(|kind| self.kind(verdict, kind, &points, &axis));
         let end = self.y + 6.0;
         self.y += 22.0;
+        let is_share = comparison.runs.len() == 1;
         let tick = |&tick: &f64| {
             let (x, width) = (axis.x(tick), if tick == 1.0 { 2.0 } else { 0.5 });
             let name = if is_share { percent(tick) } else { tick.to_string() };
@@ -143,6 +114,31 @@ impl Drawing {
         self.y += 14.0;
     }
 
+    /// A kind's numbers, its mean as a bar from 1 on, and over that its cases, a row for each type.
+    fn kind(&mut self, verdict: &Verdict, kind: &Group, points: &[(&Row, Point)], axis: &Axis) {
+        let ((mean, range), cases) = (verdict.figures(kind), counted(kind.cases, "case"));
+        self.y += 6.0;
+        self.line(15.0, "600", &format!("{}: {mean} ({range}), {cases}", kind.short_name()));
+        let of_kind: Vec<_> = points.iter().filter(|(row, _)| row.group == kind.name).collect();
+        let is_there = |group: &&Group| of_kind.iter().any(|(row, _)| row.work.data_type == group.name);
+        let types: Vec<&Group> = verdict.types.iter().filter(is_there).collect();
+        let (top, height) = (self.y + 5.0, ROW * types.len() as f64);
+        let (one, mean) = (axis.x(1.0), axis.x(kind.mean));
+        self.add(html! {
+            rect x=(one.min(mean)) y=(top) width=(round((one - mean).abs()).max(1.0)) height=(height) fill=(FAINT.0) {}
+            line x1=(mean) x2=(mean) y1=(top) y2=(top + height) stroke=(INK.0) stroke-width="3" {}
+        });
+        for (row, (value, (low, high))) in of_kind {
+            let n = types.iter().position(|group| group.name == row.work.data_type).unwrap_or_default();
+            let y = top + ROW * (n as f64 + 0.5);
+            self.add(html! {
+                line x1=(axis.x(*low)) x2=(axis.x(*high)) y1=(y) y2=(y) stroke=(INK.0) stroke-width="1.5" {}
+                (mark_of(&row.work.data_type, (axis.x(*value), y)))
+            });
+        }
+        self.y = top + height;
+    }
+
     /// The document. Its title and description tell a reader without the picture what it shows.
     fn svg(&self, verdicts: &[Verdict]) -> String {
         let title = verdicts.iter().map(|verdict| &*verdict.sentence).collect::<Vec<_>>().join(". ");
@@ -155,7 +151,7 @@ impl Drawing {
         let (height, paper, body) = (self.y.ceil(), PAPER.0, &self.body);
         format!(
             "<svg class=\"dml-cuda\" role=\"img\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
-            {alternative}\n<style>@media screen and (prefers-color-scheme: dark) {{ {on_dark}}}</style>\n\
+            {alternative}\n<style>svg {{ max-width: 100%; height: auto; }} @media screen and (prefers-color-scheme: dark) {{ {on_dark}}}</style>\n\
             <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{body}</svg>\n"
         )
     }
@@ -184,7 +180,7 @@ pub fn chart(comparison: &Comparison) -> String {
     drawing.svg(&comparison.verdicts)
 }
 
-/// That of a verdict, for a page that says it.
+/// The picture of a verdict, for a page that says it.
 pub fn of_verdict(comparison: &Comparison, n: usize) -> String {
     let mut drawing = Drawing::default();
     drawing.picture(comparison, n);

@@ -11,7 +11,6 @@ use super::{Answer, Runner};
 use crate::bench::run::{Machine, Outcome};
 use crate::bench::statistics::median;
 use crate::bench::suite::{self, Case};
-use crate::bench::work::Mode;
 use crate::bench::{kernel, machine, process};
 use crate::options::Bench;
 use crate::out::{complain, shown};
@@ -76,7 +75,7 @@ impl<'a> Own<'a> {
         }
         let mut own = Self { program, asked, device: Device::default(), note: note.to_owned() };
         // A missing device is one error, not one for each case.
-        (own.device, _) = own.call(&std::env::temp_dir(), "baseline fill 4")?;
+        (own.device, _) = own.call(&std::env::temp_dir(), "kernel baseline_of_fills.1mib")?;
         if own.device.name == CPU && asked.cold_l2 {
             return Err("--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold".to_owned());
         }
@@ -95,12 +94,10 @@ impl<'a> Own<'a> {
     }
 
     fn words(&self, case: &Case) -> String {
-        let fill = if self.asked.cold_l2 { "write" } else { "fill" };
-        match case.work.as_ref().map(|work| (work.mode, work.bytes)) {
-            Some((Mode::BaselineOfCopies, moved)) => format!("baseline copy {}", moved / 2),
-            Some((Mode::BaselineOfFills, bytes)) => format!("baseline {fill} {bytes}"),
-            _ if self.asked.cold_l2 => format!("kernel {}", case.name),
-            _ => format!("{}.json --format json", case.name),
+        match (self.asked.cold_l2, case.is_baseline()) {
+            (true, _) => format!("kernel {} --cold-l2", case.name),
+            (false, true) => format!("kernel {}", case.name),
+            (false, false) => format!("{}.json --format json", case.name),
         }
     }
 }
@@ -147,7 +144,7 @@ impl Runner for Own<'_> {
         name.clone_into(&mut machine.device);
         driver.clone_into(&mut machine.driver);
         let mut fill = Command::new(&self.program);
-        fill.args("baseline fill 67108864 -i 1000000".split(' '));
+        fill.args("kernel baseline_of_fills.64mib -i 1000000".split(' '));
         fill.args(self.asked.adapter.iter().flat_map(|adapter| ["-a", adapter]));
         let fills = || drop(process::run(&mut fill, WORK));
         if let Some([_, installed, clocks]) = machine::nvidia(pci, fills) {

@@ -270,7 +270,7 @@ fn a_killed_bench_leaves_no_process() {
         let path = format!("/proc/{0}/task/{0}/children", bench.id());
         child = fs::read_to_string(path).expect("Linux tells children").trim().to_owned();
         let found = words(&child);
-        found.contains("baseline\0copy") && !found.contains("-i\x001\0")
+        found.contains("kernel\0baseline_of_copies") && !found.contains("-i\x001\0")
     });
     bench.kill().expect("killed");
     bench.wait().expect("it ends");

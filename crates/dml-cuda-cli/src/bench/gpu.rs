@@ -1,4 +1,5 @@
-//! Plain work on a GPU: the driver's copies and fills, and the kernels of plain.ptx.
+//! Times work on a GPU, in a graph or queued, and does the plain work that dispatches are compared with: the driver's
+//! copies and fills, and the kernels of plain.ptx.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};
@@ -75,54 +76,54 @@ impl Drop for Kernels {
     }
 }
 
-/// Buffers to read, which only a copy does, and to write.
-pub type Buffers<'a> = (&'a [Buffer], &'a [Buffer]);
-
-/// Plain work on the first `bytes` of buffers of a GPU, several times in a row, each time on the next ones.
-pub struct PlainWork<'a> {
-    pub gpu: &'a Gpu,
-    pub buffers: Buffers<'a>,
+/// Buffers to read, which only a copy does, and to write, of which `bytes` bytes take part. They take turns.
+pub struct Memory<'a> {
+    pub from: &'a [Buffer],
+    pub to: &'a [Buffer],
     pub bytes: u64,
-    pub times: &'a Repeated,
 }
 
-impl PlainWork<'_> {
-    /// The samples of the kind and way with the least median.
-    pub fn fastest(&self, kinds: &[Kind], ways: &[Way]) -> Result<Samples> {
-        let each = kinds.iter().flat_map(|kind| ways.iter().map(|way| self.sample(*kind, *way)));
+impl Gpu {
+    /// The samples of plain work of the kind and way with the least median.
+    pub fn fastest(&self, memory: &Memory, kinds: &[Kind], ways: &[Way], times: &Repeated) -> Result<Samples> {
+        let each = kinds.iter().flat_map(|kind| ways.iter().map(|way| self.sample(memory, *kind, *way, times)));
         let all = each.collect::<Result<Vec<_>>>()?;
         let time = |samples: &Samples| median(&samples.gpu);
         Ok(all.into_iter().min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or_default())
     }
 
-    fn sample(&self, kind: Kind, way: Way) -> Result<Samples> {
-        let (stream, mut queued) = (&self.gpu.stream, Ok(()));
+    fn sample(&self, memory: &Memory, kind: Kind, way: Way, times: &Repeated) -> Result<Samples> {
+        let queue = |stream| self.queue(memory, kind, times.repeat, stream);
+        if way == Way::Queued {
+            let raw = self.stream.raw().ok_or("plain work is on a GPU only")?;
+            return Samples::take(times, &self.stream, None, || queue(raw));
+        }
+        let mut queued = Ok(());
         // SAFETY: the buffers and the kernels are borrowed longer than the graph lives.
-        let graph = unsafe { stream.device().record_raw_graph(|stream| queued = self.queue(kind, stream)) };
+        let graph = unsafe { self.stream.device().record_raw_graph(|stream| queued = queue(stream)) };
         queued?;
-        let (raw, mut graph) = stream.raw().zip(graph?).ok_or("plain work is on a GPU only")?;
-        let graph = (way == Way::InGraph).then_some(&mut graph);
-        Samples::take(self.times, stream, graph, || self.queue(kind, raw))
+        Samples::take(times, &self.stream, graph?.as_mut(), || Ok(()))
     }
 
-    /// Queues it on a stream. Kernels move whole thread blocks' shares, at least one.
-    fn queue(&self, kind: Kind, stream: RawStream) -> Result<()> {
-        let (bytes, stream, (from, to)) = (self.bytes as usize, stream.0.cast(), self.buffers);
+    /// Queues plain work on a stream, several times in a row. Kernels move whole thread blocks' shares, at least one.
+    fn queue(&self, memory: &Memory, kind: Kind, repeat: u32, stream: RawStream) -> Result<()> {
+        let &Memory { from, to, bytes } = memory;
+        let stream = stream.0.cast();
         let (entry, share) = match kind {
             Kind::Copy | Kind::Fill => (None, 1),
             Kind::Store => (Some(c"store"), 256 * 16),
             Kind::Swap => (Some(c"swap"), 256 * 16 * 4),
             Kind::Empty => (Some(c"empty"), 1),
         };
-        let blocks = (self.bytes / share).max(1);
+        let blocks = (bytes / share).max(1);
         let (length, size_in_bytes) = (blocks * share, from.iter().chain(to).map(Buffer::size_in_bytes).min());
         if let Some(size_in_bytes) = size_in_bytes.filter(|size| *size < length) {
             return Err(BufferError::OutOfRange { offset: 0, length, size_in_bytes }.into());
         }
         // SAFETY: the module is loaded.
-        let find = |entry: &CStr| unsafe { module::get_function(self.gpu.kernels.module, entry.to_owned()) };
+        let find = |entry: &CStr| unsafe { module::get_function(self.kernels.module, entry.to_owned()) };
         let kernel = entry.map(find).transpose().map_err(failed("loading plain.ptx"))?;
-        for n in 0..self.times.repeat as usize {
+        for n in 0..repeat as usize {
             let address = |buffers: &[Buffer]| buffers[n % buffers.len()].raw().unwrap_or_default().0;
             let mut words = [address(to), if kind == Kind::Swap { length / 2 } else { 1 }];
             // SAFETY: the context is current, and the stream is the device's. The buffers are large enough. They wait
@@ -130,8 +131,10 @@ impl PlainWork<'_> {
             // words.
             let queued = unsafe {
                 match kernel {
-                    None if kind == Kind::Copy => result::memcpy_dtod_async(words[0], address(from), bytes, stream),
-                    None => result::memset_d8_async(words[0], 1, bytes, stream),
+                    None if kind == Kind::Copy => {
+                        result::memcpy_dtod_async(words[0], address(from), bytes as usize, stream)
+                    }
+                    None => result::memset_d8_async(words[0], 1, bytes as usize, stream),
                     Some(kernel) => {
                         let mut parameters = [words.as_mut_ptr().cast()];
                         result::launch_kernel(kernel, (blocks as u32, 1, 1), (256, 1, 1), 0, stream, &mut parameters)
@@ -166,9 +169,7 @@ mod tests {
             let times = &Repeated { iterations: 1, repeat, adapter: None };
             // A second swap would undo the first.
             let ways = if kind == Kind::Swap { &[Way::InGraph][..] } else { &[Way::InGraph, Way::Queued] };
-            PlainWork { gpu: &gpu, buffers: (from_ref(&b), from_ref(&a)), bytes, times }
-                .fastest(&[kind], ways)
-                .map(drop)
+            gpu.fastest(&Memory { from: from_ref(&b), to: from_ref(&a), bytes }, &[kind], ways, times).map(drop)
         };
         let bytes = || a.to_vec::<u8>().expect("bytes");
         run(Kind::Copy, 10_000, 2).expect("it fits");

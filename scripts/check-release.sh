@@ -9,9 +9,9 @@ if ! { [ $# -gt 0 ] && out=$(cd "$1" && pwd) && ls "$out"/*.whl > /dev/null; }; 
   exit 2
 fi
 shift
-[ $# -gt 0 ] || set -- sbom chroots wheels crates windows aarch64
+[ $# -gt 0 ] || set -- chroots wheels crates windows aarch64
 for check in "$@"; do
-  [[ " sbom chroots wheels crates windows aarch64 " == *" $check "* ]] || { echo "there is no check $check" >&2; exit 2; }
+  [[ " chroots wheels crates windows aarch64 " == *" $check "* ]] || { echo "there is no check $check" >&2; exit 2; }
 done
 mkdir -p "$root/target"
 exec 9> "$root/target/publish.lock"
@@ -23,13 +23,6 @@ export DML_CUDA_PREBUILT=1 CARGO_TARGET_DIR="$root/target/publish"
 cd "$root" || exit 1
 for archive in "$out"/*.tar.xz; do tar -C "$work" -xf "$archive"; done
 linux=$(echo "$work"/dml-cuda-*-x86_64-linux)
-
-# The bills of materials, by the validator of CycloneDX's own library.
-sbom() {
-  local file
-  for file in "$out"/*.whl "$out"/*.zip; do python3 -m zipfile -e "$file" "$work/bills/$(basename "$file")"; done
-  find "$work" -name '*.cdx.json' -exec "$tools/bin/python" "$root/scripts/release/check-sbom.py" {} +
-}
 
 # Every model on Debian 11 and 13, and a C program that needs no newer glibc than the library.
 chroots() {

@@ -77,7 +77,7 @@ for target in "$linux" "$windows"; do
   cargo metadata --locked --format-version 1 --filter-platform "$target" > "$work/metadata.json"
   python3 scripts/release/licenses.py "$work/metadata.json" "${notices[@]}" > "$work/$target/LICENSE-THIRD-PARTY.txt"
   cargo cyclonedx --quiet --format json --spec-version 1.5 --target "$target"
-  python3 scripts/release/bills.py "$source" "$work/$target" crates/dml-cuda-{cli,capi,torch}/*.cdx.json
+  "$tools/bin/python" scripts/release/bills.py "$source" "$work/$target" crates/dml-cuda-{cli,capi,torch}/*.cdx.json
   git clean --quiet --force -- '*.cdx.json'
 done
 cp "$work/$linux/LICENSE-THIRD-PARTY.txt" python/

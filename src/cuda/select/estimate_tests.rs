@@ -2,6 +2,8 @@
 //!
 //! `ESTIMATE_LAYOUTS=LAYOUTS.csv ESTIMATE_TERMS=OUT.csv cargo test --lib terms` writes the terms of the formula for
 //! every launch of the layouts of a file. scripts/fit-estimates.py fits the costs to them.
+//!
+//! `cargo test --lib choices` says whether a change moves a choice. It needs no GPU.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -44,19 +46,20 @@ fn plan(columns: &[&str]) -> Plan {
     .expect("the layouts are valid")
 }
 
-/// The recorded times of benches/record/times, each with the GPU that its file's name begins with.
-fn recorded() -> Vec<(GpuTarget, String)> {
+/// The files of benches/record/times: the name, which begins with the GPU, that GPU, and the times.
+fn recorded() -> Vec<(String, GpuTarget, String)> {
     let files = std::fs::read_dir(repository("benches/record/times")).expect("the records are in the repository");
-    let read = |file: std::io::Result<std::fs::DirEntry>| {
-        let path = file.expect("a file").path();
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+    let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    files.sort_unstable();
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy().replace(".csv.gz", "");
         let target = name.split('-').next().unwrap_or_default().parse().expect("a target");
         let mut text = String::new();
         let file = std::fs::File::open(&path).expect("a file");
         flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("text");
-        (target, text)
+        (name, target, text)
     };
-    files.map(read).collect()
+    files.into_iter().map(read).collect()
 }
 
 /// The lines of recorded times, by layout: the mode, and the kernel, its variant and its alignment with the time.
@@ -78,7 +81,7 @@ fn times(text: &str) -> Times<'_> {
 #[test]
 fn what_is_chosen_is_near_the_fastest_of_the_recorded_times() {
     let (mut loss, mut count) = ([0.0; 2], [0; 2]);
-    for (target, text) in recorded() {
+    for (_, target, text) in recorded() {
         for (layout, times) in times(&text) {
             let plan = plan(&layout.split(',').collect::<Vec<_>>());
             for (n, (mode, name)) in Mode::ALL.into_iter().zip(["copying", "in place"]).enumerate() {
@@ -101,9 +104,56 @@ fn what_is_chosen_is_near_the_fastest_of_the_recorded_times() {
     }
 }
 
+/// A change that moves a choice needs times of a GPU: CONTRIBUTING.md. The golden file has a line for each file of
+/// times and mode, and in it a hash of the choice for each layout. `UPDATE_GOLDEN=1 cargo test --lib choices` writes
+/// it.
+#[test]
+fn choices_for_recorded_layouts_are_those_of_the_golden_file() {
+    let path = repository("tests/golden/choices.txt");
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    let (mut found, mut moved) = (String::new(), Vec::new());
+    for (file, target, text) in recorded() {
+        let mut layouts: Vec<&str> = times(&text).into_keys().collect();
+        layouts.sort_unstable();
+        for (mode, name) in Mode::ALL.into_iter().zip(["copying", "in place"]) {
+            let place = format!("{file}, {name}:");
+            let before = golden.lines().find_map(|line| line.strip_prefix(&place)).unwrap_or_default();
+            let mut before = before.split_whitespace();
+            found += &place;
+            for layout in &layouts {
+                let plan = plan(&layout.split(',').collect::<Vec<_>>());
+                let (mut chosen, mut least) = (String::new(), u32::MAX);
+                for candidate in reverse::candidates(&plan, &target, mode) {
+                    // For aligned pointers, then for more.
+                    if candidate.launch.alignment < least {
+                        least = candidate.launch.alignment;
+                        let _ = write!(chosen, " {} {}", candidate.launch.entry.name, candidate.variant);
+                    }
+                }
+                // FNV-1a.
+                let hash = chosen
+                    .bytes()
+                    .fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x100_0193));
+                let hash = format!("{:04x}", hash & 0xffff);
+                if before.next() != Some(&hash) {
+                    moved.push(format!("{place} {layout}:{chosen}"));
+                }
+                found = found + " " + &hash;
+            }
+            found += "\n";
+        }
+    }
+    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        std::fs::write(&path, &found).expect("the golden file can be written");
+    }
+    let same = found == std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(same, "{} choices moved:\n{}", moved.len(), moved.join("\n"));
+}
+
 #[test]
 fn the_least_estimate_is_chosen_and_its_launch_fits() {
-    let (_, text) = recorded().swap_remove(0);
+    let mut files = recorded().into_iter();
+    let (.., text) = files.find(|(name, ..)| name == "h100-seed-2001").expect("a file of random layouts");
     let mut layouts: Vec<&str> = times(&text).into_keys().collect();
     layouts.sort_unstable();
     for layout in layouts.into_iter().step_by(2).take(300) {

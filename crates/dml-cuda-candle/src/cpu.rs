@@ -2,10 +2,11 @@
 
 use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::cpu_backend::CpuDevice;
-use candle_core::{bail, CpuStorage, DType, Error, Layout, Result, Shape};
-use dml_cuda::lowering::Lowered;
+use candle_core::{CpuStorage, DType, Error, Layout, Result, Shape};
+use dml_cuda::lowering::{Lowered, LoweringError};
 use dml_cuda::CompiledOperator;
 
+use crate::reverse::in_words;
 use crate::View;
 
 /// The bytes from the first element of a view on.
@@ -25,10 +26,16 @@ fn compile(lowered: &Lowered) -> Result<CompiledOperator> {
 
 /// The lengths, none of which may be negative.
 fn checked(lengths: View<'_, CpuStorage>) -> Result<&[u8]> {
-    if lengths.0.dtype() == DType::I64 {
+    if lengths.0.dtype() != DType::U32 {
         let packed = lengths.0.to_dtype(lengths.1, DType::I64)?;
-        if let Some(length) = packed.as_slice::<i64>()?.iter().find(|&&length| length < 0) {
-            bail!("a length is {length}, must be 0 or more");
+        let packed = packed.as_slice::<i64>()?;
+        if let Some(mut at) = packed.iter().position(|&length| length < 0) {
+            let (found, mut index) = (packed[at].into(), Vec::new());
+            for size in lengths.1.dims().iter().rev() {
+                index.insert(0, (at % size) as i64);
+                at /= size;
+            }
+            return Err(in_words(LoweringError::Length { index, found, most: None }));
         }
     }
     bytes(lengths)

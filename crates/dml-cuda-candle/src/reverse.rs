@@ -5,14 +5,17 @@ use candle_core::shape::Dim;
 #[cfg(feature = "cuda")]
 use candle_core::CudaStorage;
 use candle_core::{bail, CpuStorage, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor};
-use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, Names, ReversalArrays};
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweringError, Names, ReversalArrays};
 use dml_cuda::{Address, TensorDataType};
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
 use crate::{cpu, View};
 
-const NAMES: Names<'_> = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
+/// An error in candle's words.
+pub fn in_words(error: LoweringError) -> Error {
+    Error::msg(error.message(&Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" }))
+}
 
 /// The operator of [`reverse_subsequences`], for `Tensor::apply_op2` and `Tensor::inplace_op2`: the first tensor is
 /// reversed along this axis, the second has its shape with 1 there, or one that NumPy broadcasts to it.
@@ -26,9 +29,9 @@ pub struct ReverseSubsequences {
 /// tensor on x's device. The gradient with respect to x is that of the result, reversed by the same lengths.
 ///
 /// - `x`: any shape with a dimension or more, any strides, of U8, I16, I32, I64, U32, F8E4M3, F16, BF16, F32 or F64.
-/// - `lengths`: U32 or I64, of x's shape with 1 at the axis or broadcastable to it, on x's device. A length above the
-///   axis size counts as it. A negative one is an error on the CPU; on a GPU, where no call may read it, it counts as
-///   the axis size.
+/// - `lengths`: U32, I32 or I64, of x's shape with 1 at the axis or broadcastable to it, on x's device. A length above
+///   the axis size counts as it. A negative one is an error on the CPU; on a GPU, where no call may read it, it counts
+///   as the axis size.
 ///
 /// ```
 /// use candle_core::{Device, Tensor};
@@ -81,11 +84,11 @@ impl ReverseSubsequences {
     /// In place, or into a contiguous tensor. `None` if x has no elements.
     fn lower<S: BackendStorage>(&self, x: View<S>, lengths: View<S>, in_place: bool) -> Result<Option<Lowered>> {
         let width = x.0.dtype().size_in_bytes();
-        // Lengths of I64 are not below 0.
         let length_type = match lengths.0.dtype() {
             DType::U32 => TensorDataType::UInt32,
-            DType::I64 => TensorDataType::UInt64,
-            dtype => bail!("lengths are {dtype:?}, must be U32 or I64"),
+            DType::I32 => TensorDataType::Int32,
+            DType::I64 => TensorDataType::Int64,
+            dtype => return Err(in_words(LoweringError::ForeignLengthType { found: format!("{dtype:?}") })),
         };
         let (sizes, strides) = in_bytes(x.1, width);
         let (length_sizes, length_strides) = in_bytes(lengths.1, lengths.0.dtype().size_in_bytes());
@@ -99,7 +102,7 @@ impl ReverseSubsequences {
             element_size: width,
             length_type,
         };
-        let reversal = LoweredReversal::new(&arrays).map_err(|error| Error::msg(error.message(&NAMES)))?;
+        let reversal = LoweredReversal::new(&arrays).map_err(in_words)?;
         Ok((x.1.shape().elem_count() > 0).then_some(Lowered::Reversal(reversal)))
     }
 }

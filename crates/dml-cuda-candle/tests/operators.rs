@@ -74,8 +74,10 @@ fn every_type_axis_and_layout_is_reversed() {
                     let mut full = shape;
                     full[axis] = 1;
                     for lengths_sizes in [full.to_vec(), vec![1, 1, 1], if axis == 2 { vec![10, 1] } else { vec![1] }] {
-                        let lengths = lengths(&lengths_sizes, shape[axis], &device);
-                        for lengths in [lengths.clone(), lengths.to_dtype(DType::I64).expect("cast")] {
+                        let on_cpu = lengths(&lengths_sizes, shape[axis], &Device::Cpu);
+                        for length_type in [DType::U32, DType::I32, DType::I64] {
+                            let lengths = on_cpu.to_dtype(length_type).and_then(|lengths| lengths.to_device(&device));
+                            let lengths = lengths.expect("lengths");
                             let reversed = reverse_subsequences(&x, &lengths, axis).expect("right");
                             assert!(reversed.dtype() == dtype && reversed.is_contiguous());
                             let required = plain(&x, &lengths, axis).expect("plain");
@@ -179,9 +181,13 @@ fn wrong_arguments_are_said_and_change_nothing() {
         let tensor = |shape: &[usize], dtype| Tensor::ones(shape, dtype, &device).expect("lengths");
         refused(&tensor(&[2], DType::U32), 1, "lengths has shape [2], must broadcast to [2, 1], x's with 1 at axis");
         refused(&tensor(&[2, 3], DType::U32), 1, "lengths has shape [2, 3], must broadcast to [2, 1]");
-        refused(&tensor(&[2, 1], DType::F32), 1, "lengths are F32, must be U32 or I64");
+        refused(&tensor(&[2, 1], DType::F32), 1, "lengths has F32, must have integers of 32 or 64 bits");
         if device.is_cpu() {
-            refused(&Tensor::new(&[[1i64], [-4]], &device).expect("lengths"), 1, "a length is -4, must be 0 or more");
+            let negative = Tensor::new(&[[1i32], [-4]], &device).expect("lengths");
+            for dtype in [DType::I32, DType::I64] {
+                let negative = negative.to_dtype(dtype).expect("integers");
+                refused(&negative, 1, "lengths[1, 0] is -4, must be at least 0");
+            }
         } else {
             refused(&Tensor::new(&[[1u32], [2]], &Device::Cpu).expect("lengths"), 1, "device mismatch");
             let negative = Tensor::new(&[[-1i64], [-4]], &device).expect("lengths");

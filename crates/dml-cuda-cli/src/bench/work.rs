@@ -76,11 +76,6 @@ impl Mode {
     /// The modes of cases, in the order of reports.
     pub const OF_CASES: [Self; 3] = [Self::Fill, Self::Copy, Self::InPlace];
 
-    /// Whether DxDispatch times it. In place DirectML returns wrong data. It has no operator for a plain fill.
-    pub fn is_directmls(self) -> bool {
-        !matches!(self, Self::InPlace | Self::BaselineOfFills)
-    }
-
     pub fn is_baseline(self) -> bool {
         self.baseline() == self
     }

@@ -50,7 +50,7 @@ fn closed_or_full_standard_streams_cause_no_panic() {
         "report r.json r.json",
         "bench -o b.json -a cpu --only check.fill --samples 1",
         "bench -o - -a cpu --only check.fill.int8",
-        "baseline fill 64 -a cpu",
+        "kernel baseline_of_fills.1mib -a cpu",
         "completions bash",
         "man",
     ];

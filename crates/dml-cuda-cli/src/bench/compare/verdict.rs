@@ -9,7 +9,7 @@ use crate::bench::statistics::geometric_mean;
 use crate::bench::work::GROUPS;
 
 /// Who wins, in words and figures: a run next to the first one, or the only run next to its baselines.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Verdict {
     pub sentence: String,
     /// A line each.
@@ -24,7 +24,7 @@ pub struct Verdict {
 }
 
 /// Cases that count alike: those that both runs have times of, or of the only run those with a baseline.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Group {
     pub name: String,
     pub cases: usize,
@@ -76,8 +76,7 @@ impl Verdict {
     }
 
     fn of_groups(faster: char, (all, types, kinds): (Option<Group>, Vec<Group>, Vec<Group>)) -> Self {
-        let mut verdict =
-            Self { sentence: String::new(), by_type: String::new(), by_kind: String::new(), faster, all, types, kinds };
+        let mut verdict = Self { faster, all, types, kinds, ..Self::default() };
         [verdict.by_type, verdict.by_kind] = [&verdict.types, &verdict.kinds].map(|groups| {
             let text = |(n, group): (usize, &Group)| {
                 let cases = if n == 0 { counted(group.cases, "case") } else { group.cases.to_string() };
@@ -151,13 +150,7 @@ impl Group {
             cases: values.len(),
             mean: geometric_mean(values)?,
             range: (values.iter().copied().fold(f64::MAX, f64::min), values.iter().copied().fold(0.0, f64::max)),
-            interval: None,
-            status: None,
-            faster: 0,
-            slower: 0,
-            same: 0,
-            unsure: 0,
-            of_baseline: Vec::new(),
+            ..Self::default()
         })
     }
 

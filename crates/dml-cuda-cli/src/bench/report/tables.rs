@@ -2,7 +2,7 @@
 
 use indicatif::HumanBytes;
 
-use crate::bench::compare::{letter, Cell, Comparison, Group, Row, RunSummary, Verdict};
+use crate::bench::compare::{letter, Cell, Comparison, Group, Row, RunSummary, Status, Verdict};
 use crate::bench::numbers::{interval, percent, significant};
 
 pub type Table = Vec<Vec<String>>;
@@ -12,38 +12,22 @@ pub fn groups(comparison: &Comparison) -> Vec<Table> {
     let table = |(n, verdict): (usize, &Verdict)| {
         let b = letter(n + 1);
         let names = match comparison.runs.len() {
-            1 => ["cases of", "of baseline", "least to most", "cases"].map(str::to_owned).to_vec(),
-            _ => vec![
-                "cases of".to_owned(),
-                b.to_string(),
-                format!("A / {b}"),
-                "least to most".to_owned(),
-                "cases".to_owned(),
-                "A of baseline".to_owned(),
-                format!("{b} of baseline"),
-            ],
+            1 => "cases of|of baseline|least to most|cases".to_owned(),
+            _ => format!("cases of|{b}|A / {b}|least to most|cases|A of baseline|{b} of baseline"),
         };
         let groups = verdict.all.iter().chain(&verdict.kinds).chain(&verdict.types);
-        std::iter::once(names).chain(groups.map(of_group)).collect()
+        std::iter::once(names.split('|').map(str::to_owned).collect()).chain(groups.map(of_group)).collect()
     };
     let has_cases = comparison.verdicts.iter().enumerate().filter(|(_, verdict)| verdict.all.is_some());
     has_cases.map(table).collect()
 }
 
 fn of_group(group: &Group) -> Vec<String> {
-    let (cases, (low, high)) = (group.cases.to_string(), group.range);
-    let Some(status) = group.status else {
-        return vec![
-            group.short_name().to_owned(),
-            percent(group.mean),
-            format!("{} to {}", percent(low), percent(high)),
-            cases,
-        ];
-    };
-    let mut cells =
-        vec![group.short_name().to_owned(), status.name(), significant(group.mean, 3), interval(group.range), cases];
-    cells.extend(group.of_baseline.iter().map(|share| share.map(percent).unwrap_or_default()));
-    cells
+    let shown = |value| if group.status.is_some() { significant(value, 3) } else { percent(value) };
+    let range = format!("{} to {}", shown(group.range.0), shown(group.range.1));
+    let name = std::iter::once(group.short_name().to_owned()).chain(group.status.map(Status::name));
+    let shares = group.of_baseline.iter().map(|share| share.map(percent).unwrap_or_default());
+    name.chain([shown(group.mean), range, group.cases.to_string()]).chain(shares).collect()
 }
 
 /// What ran: a column for each run.

@@ -81,7 +81,7 @@ impl<'a> DxDispatch<'a> {
 impl Runner for DxDispatch<'_> {
     /// Without cases in place, where DirectML returns wrong data, and plain fills, which are none of its operators.
     fn cases(&self) -> Vec<Case> {
-        let is_directmls = |case: &Case| case.work.as_ref().is_none_or(|work| work.mode.is_directmls());
+        let is_directmls = |case: &Case| case.descriptor.is_some() && !case.is_in_place();
         suite::of_tier(self.asked.tier).into_iter().filter(is_directmls).collect()
     }
 

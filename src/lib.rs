@@ -1,10 +1,9 @@
 //! DirectML's `FILL_VALUE_SEQUENCE` and `REVERSE_SUBSEQUENCES` for NVIDIA GPUs on Linux. It accepts the descriptors
 //! that DirectML accepts, and computes the same bits. Machines with no GPU run it on the CPU.
 //!
-//! The speed of DirectML and `torch.compile` compared with this library. Each bar is the geometric mean of the cases
-//! that both ran on one H200:
+//! DirectML (A) and this library (B) on one H200. A mark is a case, and a bar is the geometric mean of a kind:
 //!
-#![doc = include_str!("../docs/side-by-side.svg")]
+#![doc = include_str!("../docs/benchmark.svg")]
 //!
 #![doc = include_str!("../docs/rust.md")]
 //!

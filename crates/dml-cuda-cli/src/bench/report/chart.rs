@@ -151,7 +151,7 @@ impl Drawing {
         let (height, paper, body) = (self.y.ceil(), PAPER.0, &self.body);
         format!(
             "<svg class=\"dml-cuda\" role=\"img\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
-            {alternative}\n<style>svg {{ max-width: 100%; height: auto; }} @media screen and (prefers-color-scheme: dark) {{ {on_dark}}}</style>\n\
+            {alternative}\n<style>.dml-cuda {{ max-width: 100%; height: auto; }} @media screen and (prefers-color-scheme: dark) {{ {on_dark}}}</style>\n\
             <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{body}</svg>\n"
         )
     }

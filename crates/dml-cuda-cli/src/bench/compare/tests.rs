@@ -128,15 +128,19 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
         cases.push(timing("512 MiB", Mode::BaselineOfCopies, 1 << 30, &steady(1.0)));
         run(tool, cases)
     };
-    let [a, b] =
+    let [mut a, mut b] =
         [of("a", &[("x", 1.0), ("y", 1.0), ("only a", 50.0)]), of("b", &[("x", 0.5), ("y", 0.125), ("z", 9.0)])];
+    // Small work has no baseline in b, and its own in a.
+    let small = |samples: f64| timing("small", Mode::Copy, 8, &[samples; 7]);
+    a.cases.push(Timed { baseline: Some(1.0), ..small(100.0) });
+    b.cases.push(small(25.0));
     let verdict =
         |runs: &[&Run]| Comparison::new(&runs.iter().copied().cloned().collect::<Vec<_>>(), 5.0).verdicts.remove(0);
     let found = verdict(&[&a, &b]);
-    let rest = "times as fast as A (2.00 to 8.00) on 2 cases that both ran: 2 faster, 0 slower, 0 unsure";
-    assert_eq!((&*found.sentence, &*found.by_type), (&*format!("B is 4.00 {rest}"), "f32 4.00 (2 cases)"));
-    let all = found.all.expect("two cases");
-    assert_eq!((all.cases, all.of_baseline), (2, vec![Some(1.0), Some(4.0)]), "the case of one run does not count");
+    let rest = "times as fast as A (2.00 to 8.00) on 3 cases that both ran: 3 faster, 0 slower, 0 unsure";
+    assert_eq!((&*found.sentence, &*found.by_type), (&*format!("B is 4.00 {rest}"), "f32 4.00 (3 cases)"));
+    let all = found.all.expect("three cases");
+    assert_eq!((all.cases, all.of_baseline), (3, vec![Some(1.0), Some(4.0)]), "what one run lacks does not count");
     let swapped = rest.replace("as fast as A", "as fast as B");
     assert_eq!(verdict(&[&b, &a]).sentence, format!("A is 4.00 {swapped}"));
     assert!(verdict(&[&a, &a]).sentence.starts_with("A and B are equally fast: B is 1.00 times as fast as A"));

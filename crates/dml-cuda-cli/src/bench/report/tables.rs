@@ -45,10 +45,11 @@ pub fn machines(comparison: &Comparison) -> Table {
 
 /// All cases: a table of the only run, or one of each other run's next to the first, whose first column is the verdict.
 pub fn cases(comparison: &Comparison) -> Vec<Table> {
-    match comparison.runs.len() {
+    let tables = match comparison.runs.len() {
         1 => vec![of_run(comparison)],
         count => (1..count).map(|n| of_pair(comparison, n)).collect(),
-    }
+    };
+    tables.into_iter().filter(|table| table.len() > 1).collect()
 }
 
 fn of_run(comparison: &Comparison) -> Table {

@@ -6,17 +6,21 @@
 set -euo pipefail
 cd "$(dirname "$(realpath "$0")")/.."
 ptxas=$(dirname "$(scripts/install-nvcc.sh)")/ptxas
-for target in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121; do
+# Assembles all for a target.
+check() {
+  local target=$1 few ptx report registers
   case $target in sm_75 | sm_90) few=0 ;; *) few='[0-9]{1,2}' ;; esac
   for ptx in kernels/prebuilt/*.ptx crates/dml-cuda-cli/src/bench/plain.ptx; do
     if [ "${target#sm_}" -lt "$(sed -n 's/^\.target sm_//p' "$ptx")" ]; then continue; fi
     report=$("$ptxas" -v -arch="$target" -o /dev/null "$ptx" 2>&1)
     if grep -E 'stack frame|spill' <<<"$report" | grep -qvE "^ +$few bytes stack frame, $few bytes spill stores, $few bytes spill loads"; then
-      echo "$ptx for $target:" >&2
-      echo "$report" >&2
+      printf '%s for %s:\n%s\n' "$ptx" "$target" "$report" >&2
       exit 1
     fi
     registers=$(grep -oE 'Used [0-9]+ registers' <<<"$report" | grep -oE '[0-9]+' | sort -n | tail -n 1)
     echo "$(basename "$ptx") for $target: at most $registers registers"
   done
-done
+}
+jobs=()
+for target in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121; do check "$target" & jobs+=($!); done
+for job in "${jobs[@]}"; do wait "$job"; done

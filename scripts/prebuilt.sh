@@ -28,12 +28,14 @@ assembles() {
   "$(dirname "$nvcc")/ptxas" -arch=sm_90 -o /dev/null "$1" 2>/dev/null
 }
 
-for source in kernels/*.cu; do
-  name=$(basename "$source" .cu)
-  newer=$(sed -n "s|^// Target: ||p" "$source")
+# Writes the PTX of a source.
+make() {
+  local name newer target isa
+  name=$(basename "$1" .cu)
+  newer=$(sed -n "s|^// Target: ||p" "$1")
   target=${newer:-$least}
   # shellcheck disable=SC2086
-  "$nvcc" $flags -arch="$target" -o "$out/$name.ptx" "$source"
+  "$nvcc" $flags -arch="$target" -o "$out/$name.ptx" "$1"
   sed -i '/\.pragma "used_bytes_mask/d' "$out/$name.ptx"
   for isa in 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0; do
     sed -i "s/^\.version .*/.version $isa/" "$out/$name.ptx"
@@ -41,7 +43,10 @@ for source in kernels/*.cu; do
     if [ "$isa" = 8.0 ]; then echo "prebuilt: $name.ptx needs more than PTX ISA 8.0" >&2; exit 1; fi
   done
   echo "$name.ptx: PTX ISA $isa, assembled by ptxas 12.0 for $(targets "$target")"
-done
+}
+jobs=()
+for source in kernels/*.cu; do make "$source" & jobs+=($!); done
+for job in "${jobs[@]}"; do wait "$job"; done
 
 python3 - > "$out/SOURCES" << 'EOF'
 import pathlib

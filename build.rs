@@ -30,7 +30,12 @@ fn main() {
         println!("cargo:rerun-if-env-changed={variable}");
     }
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
-    match find_nvcc(&out_dir) {
+    let nvcc = find_nvcc(&out_dir);
+    assert!(
+        nvcc.is_none() || !changed().contains(&"parameters.cuh".to_owned()),
+        "kernels/prebuilt/parameters.rs is of another kernels/parameters.cuh; run scripts/prebuilt.sh"
+    );
+    match nvcc {
         Some(nvcc) => kernels.iter().for_each(|kernel| compile(&nvcc, kernel, &out_dir)),
         None => kernels.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir)),
     }
@@ -57,14 +62,20 @@ fn target(source: &str) -> String {
     text.lines().find_map(|line| line.strip_prefix("// Target: ")).unwrap_or(TARGET).to_owned()
 }
 
-/// Whether the prebuilt PTX is of other kernels: `scripts/prebuilt.sh` writes the FNV-1a checksum of its sources.
-fn kernels_changed() -> bool {
+/// The files of `kernels/` that differ from those that `kernels/prebuilt` was made from: `scripts/prebuilt.sh` writes
+/// their FNV-1a checksums.
+fn changed() -> Vec<String> {
     let entries = fs::read_dir("kernels").expect("the folder kernels is part of the crate").flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
-    files.sort();
-    let bytes = files.iter().flat_map(|file| fs::read(file).unwrap_or_default());
-    let checksum = bytes.fold(0xcbf29ce484222325, |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100000001b3));
-    !fs::read_to_string("kernels/prebuilt/SOURCES").is_ok_and(|sources| sources.trim() == format!("{checksum:016x}"))
+    let files = entries.map(|entry| entry.path()).filter(|path| path.is_file());
+    let sources = fs::read_to_string("kernels/prebuilt/SOURCES").unwrap_or_default();
+    let changed = files.filter_map(|path| {
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        let bytes = fs::read(&path).unwrap_or_default().into_iter();
+        let add = |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100000001b3);
+        let line = format!("{:016x} {name}", bytes.fold(0xcbf29ce484222325, add));
+        sources.lines().all(|source| source != line).then_some(name)
+    });
+    changed.collect()
 }
 
 fn find_nvcc(out_dir: &Path) -> Option<PathBuf> {
@@ -83,7 +94,7 @@ fn find_nvcc(out_dir: &Path) -> Option<PathBuf> {
         return Some(nvcc);
     }
     let warn = |why: &str| {
-        if kernels_changed() {
+        if !changed().is_empty() {
             println!("cargo:warning={why}: using the PTX in kernels/prebuilt, which is of other kernels");
         }
     };

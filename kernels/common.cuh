@@ -1,33 +1,17 @@
-// Shared by every kernel: fixed-width types, and division by a number that the host knows.
+// Shared by every kernel: entry points, positions in memory, and division by a number that the host knows.
 //
 // Element offsets of a tensor fit in 32 bits, because validation limits a tensor to 2^32 - 1 elements (rule
 // tensor.total_size.max). Byte offsets do not fit: `at` advances pointers in 64 bits.
 #pragma once
 
-using u8 = unsigned char;
-using u16 = unsigned short;
-using u32 = unsigned int;
-using u64 = unsigned long long;
-using i64 = long long;
-
-static constexpr u32 THREADS = 256;  // per thread block, except in cooperative-group and cluster kernels (same in tuning.rs)
-static constexpr u32 MAX_DIMS = 8;   // DML_TENSOR_DIMENSION_COUNT_MAX1
-
-// n / divisor for any 32-bit n, without a division instruction (Granlund & Montgomery, 1994, figure 4.1). The host
-// fills it.
-struct FastDiv {
-    u32 divisor;
-    u32 multiplier;
-    u32 shift1;
-    u32 shift2;
-};
-static_assert(sizeof(FastDiv) == 16, "the host's FastDiv");
+#include "parameters.cuh"
 
 // An entry point, which hands the parameters to a body. `bounds` are its threads per thread block and, where registers are to be
 // limited, the thread blocks that fit on a multiprocessor.
 #define ENTRY(bounds, Params, name, ...) \
     extern "C" __global__ void __launch_bounds__ bounds name(const __grid_constant__ Params p) { __VA_ARGS__(p); }
 
+// n / d.divisor, for any n.
 __device__ __forceinline__ u32 divide(u32 n, const FastDiv& d) {
     const u32 t = __umulhi(d.multiplier, n);
     return (t + ((n - t) >> d.shift1)) >> d.shift2;

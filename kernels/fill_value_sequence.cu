@@ -21,6 +21,8 @@
 
 #include "vec16.cuh"
 
+using namespace fill;
+
 // ---- Arithmetic ---------------------------------------------------------------------------------------
 // Integers wrap modulo 2^width; signed and unsigned types share code. FLOAT32 rounds the index to the nearest float,
 // then does one fused multiply-add. FLOAT64 does the same in double. FLOAT16 computes in FLOAT32 on widened scalars and
@@ -192,18 +194,7 @@ struct Cut {
     }
 };
 
-static constexpr u32 FLOATS = 4;  // the first arithmetic that is of floats (the host's enum Arithmetic)
-
 // ---- Packed: one run over the whole tensor --------------------------------------------------------------
-
-struct FillPacked {
-    void* out;
-    u64 start, delta;
-    u32 count;
-    u32 arithmetic;  // as in FillStrided
-    u32 pattern[4];
-};
-static_assert(sizeof(FillPacked) == 48, "the host's Packed");
 
 __device__ __forceinline__ uint4 pattern_of(const u32 (&words)[4]) {
     return make_uint4(words[0], words[1], words[2], words[3]);
@@ -217,37 +208,7 @@ __device__ __forceinline__ void fill_packed(const FillPacked& p) {
 }
 
 // ---- Strided ------------------------------------------------------------------------------------------
-// A dimension of the output in memory order: neighbours are `stride` elements apart in memory and `step` apart in the
-// logical index. The picture at the top of the file shows rows, dense runs and elements.
-
-struct FillDim {
-    FastDiv size;
-    u32 stride;
-    u32 step;
-};
-
-struct FillStrided {
-    void* out;
-    u64 start, delta;
-    u64 items;        // rows, dense: number of runs; elements: number of elements
-    FastDiv parts;    // rows, dense: thread blocks per run
-    FastDiv inner;    // dense: size of the innermost dimension
-    FastDiv middle;   // dense: size of the next dimension out
-    u32 row_size;     // rows, dense: elements of a run
-    u32 row_step;     // rows, dense: step of the innermost dimension
-    u32 middle_step;  // dense: step of the next dimension out
-    u32 outer_step;   // dense: step of the dimension after that
-    u32 rank;         // dimensions in `dims`, innermost first
-    u32 group_size_log2;  // rows, dense: threads per run
-    u32 whole;        // rows: 1 if all runs are whole vectors at aligned addresses
-    u32 arithmetic;   // which arithmetic (the host's enum Arithmetic)
-    u32 pattern[4];   // rows, dense: the pattern of elements `row_step` apart
-    // dense, if the innermost dimension is shorter than a vector: for every coordinate that a vector may begin with,
-    // the distances of its elements. For integers they are already multiplied by delta. TABLE words each.
-    u32 tables[60];
-    FillDim dims[MAX_DIMS];
-};
-static_assert(sizeof(FillStrided) == 560, "the host's Strided");
+// The picture at the top of the file shows rows, dense runs and elements.
 
 struct Position {
     u32 offset;  // elements from the tensor's base
@@ -268,8 +229,6 @@ __device__ __forceinline__ Position locate(u32 n, const FillStrided& p) {
     }
     return position;
 }
-
-static constexpr u32 DENSE_VECTORS = 8;  // of a dense run, per thread (same in tuning.rs, fill)
 
 extern __shared__ uint4 smem[];
 
@@ -407,7 +366,7 @@ __device__ __forceinline__ void fill_elements(const FillStrided& p) {
 // For integers and floats of one width: all threads take the same branch.
 #define FILL_ENTRY(Params, name, body, Integer, Float)             \
     __device__ __forceinline__ void name##_of(const Params& p) {   \
-        if (p.arithmetic < FLOATS) body<Wrapping<Integer>>(p);     \
+        if (p.arithmetic < FLOAT32) body<Wrapping<Integer>>(p);    \
         else body<Float>(p);                                       \
     }                                                              \
     ENTRY((THREADS), Params, name, name##_of)
@@ -421,11 +380,11 @@ __device__ __forceinline__ void fill_elements(const FillStrided& p) {
 #define FILL_ENTRY_OF_ALL(name)                                                  \
     __device__ __forceinline__ void name##_of(const FillStrided& p) {            \
         switch (p.arithmetic) {                                                  \
-            case 0: return name<Wrapping<u8>>(p);                                \
-            case 1: return name<Wrapping<u16>>(p);                               \
-            case 2: return name<Wrapping<u32>>(p);                               \
-            case 3: return name<Wrapping<u64>>(p);                               \
-            case 4: return name<Float32>(p);                                     \
+            case INT8: return name<Wrapping<u8>>(p);                             \
+            case INT16: return name<Wrapping<u16>>(p);                           \
+            case INT32: return name<Wrapping<u32>>(p);                           \
+            case INT64: return name<Wrapping<u64>>(p);                           \
+            case FLOAT32: return name<Float32>(p);                               \
             default: return name<Float16>(p);                                    \
         }                                                                        \
     }                                                                            \

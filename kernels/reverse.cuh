@@ -1,4 +1,4 @@
-// REVERSE_SUBSEQUENCES: the contract of its kernels, and the parameters that they share.
+// REVERSE_SUBSEQUENCES: the contract of its kernels.
 //
 //   out[t] = in[L - 1 - t]  for t < L
 //   out[t] = in[t]          for t >= L
@@ -32,38 +32,6 @@
 #pragma once
 
 #include "vec16.cuh"
-
-struct ReverseDim {
-    FastDiv size;
-    u32 in_stride;
-    u32 out_stride;
-    u32 length_stride;
-    u32 axis;  // 1 for the axis (its strides here are 0), else 0
-};
-static_assert(sizeof(ReverseDim) == 32, "the host's ReverseDim");
-
-// How elementwise kernels copy (same in parameters.rs).
-static constexpr u32 SINGLE_UNITS = 0, GATHERED_VECTORS = 1, GATHERED_HALF_VECTORS = 2;
-static constexpr u32 IN_ROWS = 4;  // added to the last two: every vector is in one row of the output
-
-// The parameters of every kernel but the small ones. Strides and offsets count the kernel's units: elements, or vectors
-// of them.
-struct Reverse {
-    const void* in;
-    const void* lengths;
-    void* out;
-    u32 items;   // work items of the grid; each kernel defines its item
-    u32 rank;
-    u32 axis_size;
-    u32 axis_in_stride;
-    u32 axis_out_stride;
-    u32 wide_lengths;           // 1 for UINT64 lengths, 0 for UINT32
-    ReverseDim dims[MAX_DIMS];  // innermost first; zeros past `rank`
-    u64 in_bytes;               // from the begin of the input's first element to the end of its last; reads stay inside
-    u32 form;                   // elementwise kernels, copying
-    u32 reserved;
-};
-static_assert(sizeof(Reverse) == 320, "the host's Reverse");
 
 struct Position {
     u32 in, out, length;  // offsets of the lane's first element, and of its length
@@ -136,7 +104,7 @@ __device__ __forceinline__ u32 clamp_length(Length length, const Params& p) {
 __device__ __forceinline__ u32 source(u32 t, u32 length) { return t < length ? length - 1 - t : t; }
 
 __device__ __forceinline__ Bounds input_bounds(const Reverse& r) {
-    const u8* begin = static_cast<const u8*>(r.in);
+    const u8* begin = static_cast<const u8*>(r.input);
     return {begin, begin + r.in_bytes};
 }
 

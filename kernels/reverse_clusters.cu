@@ -18,10 +18,7 @@
 // Target: compute_90
 #include "staging.cuh"
 
-// The same numbers are in src/cuda/tuning.rs (clusters).
-static constexpr u32 CLUSTER = 8;            // thread blocks per cluster
-static constexpr u32 DEAL = 32;              // rows that are dealt to a thread block at a time
-static constexpr u32 CLUSTER_THREADS = 512;  // threads per thread block
+using namespace clusters;
 
 static constexpr u32 CLUSTER_LOG = 3, DEAL_LOG = 5;
 static_assert(CLUSTER == 1 << CLUSTER_LOG && DEAL == 1 << DEAL_LOG, "powers of two");
@@ -29,16 +26,6 @@ static_assert(CLUSTER == 1 << CLUSTER_LOG && DEAL == 1 << DEAL_LOG, "powers of t
 // Loads that a thread issues before it stores the first. Half as many if a vector has 16 elements.
 static constexpr u32 LOADS_IN_FLIGHT = 4;
 static constexpr u32 LOADS_IN_FLIGHT_UNALIGNED = 2;
-
-struct Clusters {
-    Reverse r;  // dims: those outside the row; items: strips
-    FastDiv strips_per_row;
-    u32 row_lanes;
-    u32 strip_bytes;    // of each row
-    u32 length_stride;  // from one lane of a row to the next
-    u32 lane_pitch;     // bytes from one lane to the next in shared memory
-};
-static_assert(sizeof(Clusters) == 352, "the host's Clusters");
 
 #ifdef __CUDACC__
 // Waits for all threads of the cluster and for their stores.
@@ -104,7 +91,7 @@ __device__ __forceinline__ void scatter(const Clusters& p, const Position& at_ou
     const u32 step = CLUSTER_THREADS >> log << CLUSTER_LOG;
     const u32 lane = column * N;
     const u8* const in =
-        reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), at_outer.in + strip.first_lane + lane));
+        reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.input), at_outer.in + strip.first_lane + lane));
     const u64 stride = static_cast<u64>(p.r.axis_in_stride) * W;
     const Bounds bounds = input_bounds(p.r);
     u32 length[N], longest = 0;
@@ -221,7 +208,7 @@ __device__ __forceinline__ void reverse_clusters(const Clusters& p) {
     ClusterStrip strip;
     strip.first_lane = (n - outer * p.strips_per_row.divisor) * (p.strip_bytes / W);
     strip.lanes = min(p.strip_bytes / W, p.row_lanes - strip.first_lane);
-    const u64 in = reinterpret_cast<u64>(at(static_cast<const Element*>(p.r.in), at_outer.in + strip.first_lane));
+    const u64 in = reinterpret_cast<u64>(at(static_cast<const Element*>(p.r.input), at_outer.in + strip.first_lane));
     if (strip.lanes * W == p.strip_bytes && ((in | static_cast<u64>(p.r.axis_in_stride) * W) & 15) == 0) {
         scatter<Element, IN_PLACE, true>(p, at_outer, strip);
     } else {

@@ -17,15 +17,7 @@
 
 #include "staging.cuh"
 
-struct Columns {
-    Reverse r;  // dims: those outside the group; items: groups
-    FastDiv axis;         // the axis size
-    FastDiv columns;      // lanes side by side
-    FastDiv group_bytes;
-    u32 groups_per_block;
-    u32 length_stride;    // from one lane of a row to the next
-};
-static_assert(sizeof(Columns) == 376, "the host's Columns");
+using namespace columns;
 
 // The groups of this thread block, staged.
 struct Groups {
@@ -68,7 +60,7 @@ __device__ __forceinline__ Groups stage_groups(const Columns& p) {
     for (u32 i = threadIdx.x + THREADS; i < lanes; i += THREADS) keep(i, load_length_of(i));
     if (IN_PLACE) __syncthreads();
 
-    const u8* const in = static_cast<const u8*>(p.r.in) + offset;
+    const u8* const in = static_cast<const u8*>(p.r.input) + offset;
     const u32 lead = lead_of(in);
     const u32 span = groups * p.group_bytes.divisor;
     // In place, reads a vector if it contains something below its group's end or belongs to the next group too.
@@ -118,16 +110,6 @@ __device__ __forceinline__ void reverse_columns(const Columns& p) {
 //
 //   shared memory: | row 0: a word for each thread | row 1 | ... |      neighbouring threads are in different banks at any rows
 
-struct ThreadColumns {
-    Reverse r;          // dims: those outside the row; items: pieces of N lanes, in which strides are counted
-    FastDiv pieces;     // of a row
-    u32 length_stride;  // from one lane of a row to the next
-    u32 lanes;          // N
-};
-static_assert(sizeof(ThreadColumns) == 344, "the host's ThreadColumns");
-
-static constexpr u32 LOADS_IN_FLIGHT = 8;
-
 template <class Element, class Piece, bool IN_PLACE>
 __device__ __forceinline__ void reverse_pieces(const ThreadColumns& p) {
     using Word = std::conditional_t<sizeof(Element) == 8, u64, u32>;
@@ -155,7 +137,7 @@ __device__ __forceinline__ void reverse_pieces(const ThreadColumns& p) {
     const u32 rows = longest;
 
     Word* const staged = reinterpret_cast<Word*>(smem) + threadIdx.x;
-    const Piece* const in = at(static_cast<const Piece*>(p.r.in), at_row.in) + piece;
+    const Piece* const in = at(static_cast<const Piece*>(p.r.input), at_row.in) + piece;
 #pragma unroll 1
     for (u32 first = 0; first < rows; first += LOADS_IN_FLIGHT) {
         Piece read[LOADS_IN_FLIGHT];

@@ -17,17 +17,9 @@
 
 #include "reverse.cuh"
 
-// Copying, an item is an output unit. In place, it is a pair of units. (Same in tuning.rs, elementwise.)
-static constexpr u32 ITEMS_PER_THREAD = 4;
-static constexpr u32 PAIRS_PER_THREAD = 2;
+using namespace elementwise;
 
-// Without a loop, positions are computed in at most FEW_DIMENSIONS, or else in at most UNROLLED_DIMENSIONS. (Same in
-// tuning.rs, elementwise.)
-static constexpr u32 FEW_DIMENSIONS = 3;
-static constexpr u32 UNROLLED_DIMENSIONS = 5;
-static constexpr u32 ANY_DIMENSIONS = 0;
-
-static constexpr u32 MOST_THREADS = 1024;  // of a thread block of a small kernel in place (same in tuning.rs)
+static constexpr u32 ANY_DIMENSIONS = 0;  // positions are computed in a loop
 
 // ---- Any size -----------------------------------------------------------------------------------------------
 
@@ -54,7 +46,7 @@ __device__ __forceinline__ void copy_items(const Reverse& r) {
 #pragma unroll
     for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
         const u32 from = source(at_item[k].t, clamp_length(length[k], r));
-        unit[k] = *at(static_cast<const Unit*>(r.in), at_item[k].in + from * r.axis_in_stride);
+        unit[k] = *at(static_cast<const Unit*>(r.input), at_item[k].in + from * r.axis_in_stride);
     }
 #pragma unroll
     for (u32 k = 0; k < ITEMS_PER_THREAD; ++k) {
@@ -133,7 +125,7 @@ __device__ __forceinline__ void copy_vectors_of(const Reverse& r) {
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
         const u32 from = source(t[k], clamp_length(length[k], r));
-        value.unit[k] = *at(static_cast<const Unit*>(r.in), in[k] + from * r.axis_in_stride);
+        value.unit[k] = *at(static_cast<const Unit*>(r.input), in[k] + from * r.axis_in_stride);
     }
     Unit* const out = static_cast<Unit*>(r.out) + first;
     if (WITHIN_ROWS || first + N <= r.items) {
@@ -186,34 +178,6 @@ __device__ __forceinline__ void swap_units(const Reverse& r) {
 
 // ---- Little work --------------------------------------------------------------------------------------------
 
-// A dimension. Dividing takes one multiplication: n / divisor = umulhi(n, multiplier), where divisor * multiplier =
-// 2^32 + e, with the least e >= 0. With n = q * divisor + rest, n * multiplier / 2^32 = q + (rest + n * e / 2^32) / divisor,
-// and rest < divisor. So the quotient is q for all n with n * e < 2^32, and the host takes only such layouts. The
-// outermost dimension, and unused ones, have a multiplier of 0, for a quotient of 0.
-struct SmallDim {
-    u32 multiplier, divisor, in_stride, out_stride, length_stride;
-};
-
-// Flags (same in small.rs). MANY_DIMENSIONS: more than FEW_DIMENSIONS. AXIS times d: dimension d is the axis; its strides
-// in `dims` are 0. GATHERS is for copying, and SWAPS for long lanes in place. They are the highest bit, because compilers
-// test it in the whole word: a specialized kernel keeps loads of single bytes.
-static constexpr u32 WIDE_LENGTHS = 1, MANY_DIMENSIONS = 2, AXIS = 16;
-static constexpr u32 GATHERS = 1u << 31, SWAPS = 1u << 31;
-
-// The parameters of small kernels. They begin 16 bytes past a 64-byte line of the constant cache, so that those of few
-// dimensions are in two lines.
-struct Small {
-    const void* in;
-    const void* lengths;
-    void* out;
-    u32 items, flags;
-    u32 lanes;  // in place: if dimension 2 has parts of the lanes of dimension 0, how many there are; else the most
-    u32 axis_size, axis_in_stride, axis_out_stride;
-    SmallDim dims[UNROLLED_DIMENSIONS];  // innermost first, in place with the axis as 0 or 1; zeros past the last
-    u32 reserved;
-};
-static_assert(sizeof(Small) == 152, "the host's Small");
-
 struct SmallPosition : Position {
     u32 lane;  // of those that `lanes` counts
 };
@@ -257,7 +221,7 @@ __device__ __forceinline__ void copy_small(const Small& s) {
     const u32 n = static_cast<u32>(global_thread());
     if (n >= s.items) return;
     const Position item = locate_small(n, s);
-    const Unit* const in = static_cast<const Unit*>(s.in);
+    const Unit* const in = static_cast<const Unit*>(s.input);
     Unit* const out = static_cast<Unit*>(s.out);
     if (sizeof(Unit) < 16 && s.flags >= GATHERS) {
         const u32 from = source(item.t, clamp_length(load_length(item.length, s), s));

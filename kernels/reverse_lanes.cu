@@ -10,13 +10,7 @@
 // every sector is read once. Longer lanes are cut into tiles, which are read from global memory.
 #include "staging.cuh"
 
-struct Lanes {
-    Reverse r;               // items: lanes; long lanes: thread blocks
-    FastDiv tiles_per_lane;  // long lanes: thread blocks per lane
-    u32 vectors_per_lane;    // of shared memory
-    u32 group_size_log2;     // log2 of the threads per lane
-};
-static_assert(sizeof(Lanes) == 344, "the host's Lanes");
+using namespace lanes;
 
 // ---- Whole lanes ------------------------------------------------------------------------------------------
 // A thread group stages a whole lane, so that each thread has a few vectors of it.
@@ -44,7 +38,7 @@ __device__ __forceinline__ void reverse_lanes(const Lanes& p) {
         } else {
             loaded = load_length(at_lane.length, p.r);
         }
-        in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), at_lane.in));
+        in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.input), at_lane.in));
         run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.r.out), at_lane.out));
     }
     const int size = IN_PLACE ? length : static_cast<int>(p.r.axis_size * W);
@@ -112,8 +106,6 @@ __device__ __forceinline__ void copy_vector(const Tile& tile, int x, uint4 v, co
     }
 }
 
-static constexpr u32 VECTORS_PER_THREAD = 2;  // of a tile (same in tuning.rs, lanes)
-
 template <class Element>
 __device__ __forceinline__ void copy_long_lanes(const Lanes& p) {
     constexpr u32 W = sizeof(Element);
@@ -122,7 +114,7 @@ __device__ __forceinline__ void copy_long_lanes(const Lanes& p) {
     const u32 part = blockIdx.x - lane * p.tiles_per_lane.divisor;
     const Position at_lane = locate(lane, p.r);
     const i64 length = static_cast<i64>(lane_length(at_lane.length, p.r)) * W;
-    const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), at_lane.in));
+    const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.input), at_lane.in));
     u8* run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.r.out), at_lane.out));
     const i64 cut = static_cast<i64>(part) * BYTES - lead_of(run);
     const Tile tile = {run + cut,
@@ -168,8 +160,6 @@ __device__ __forceinline__ void copy_long_lanes(const Lanes& p) {
 // Waits for all threads and for their loads, because storing to a line with loads in flight is slow. A plain barrier
 // waits for the threads only.
 __device__ __forceinline__ void sync_arrived(u32 loaded) { __syncthreads_or(loaded == 1); }
-
-static constexpr u32 TILES_PER_BLOCK = 8;  // (same in tuning.rs, lanes)
 
 template <class Element>
 __device__ __forceinline__ void swap_long_lanes(const Lanes& p) {

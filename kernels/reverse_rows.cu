@@ -10,18 +10,10 @@
 // row.
 #include "segments.cuh"
 
+using namespace rows;
+
 // ---- Rows ---------------------------------------------------------------------------------------------------
 // Copying. An item is a 16-byte vector of an output row. Vectors that contain an end of the row are stored in part.
-
-struct Rows {
-    Reverse r;  // dims: with the axis among them; strides in elements
-    FastDiv vectors_per_row;
-    u32 row_bytes;
-    u32 element_bytes;
-};
-static_assert(sizeof(Rows) == 344, "the host's Rows");
-
-static constexpr u32 VECTORS_PER_THREAD = 2;  // (same in tuning.rs, rows)
 
 __device__ __forceinline__ void copy_rows(const Rows& p) {
     const Bounds bounds = input_bounds(p.r);
@@ -49,7 +41,7 @@ __device__ __forceinline__ void copy_rows(const Rows& p) {
                         static_cast<u64>(at_row[k].t) * p.r.axis_out_stride * p.element_bytes;
         begin[k] -= lead_of(run);
         out[k] = first + k * THREADS < p.r.items && begin[k] < size ? run + begin[k] : nullptr;
-        const u8* const in = static_cast<const u8*>(p.r.in) + static_cast<u64>(at_row[k].in) * p.element_bytes +
+        const u8* const in = static_cast<const u8*>(p.r.input) + static_cast<u64>(at_row[k].in) * p.element_bytes +
                              static_cast<u64>(from) * p.r.axis_in_stride * p.element_bytes + begin[k];
         shift[k] = lead_of(in);
         low[k] = high[k] = make_uint4(0, 0, 0, 0);
@@ -77,10 +69,6 @@ __device__ __forceinline__ void copy_rows(const Rows& p) {
 //
 //   run:     | row 0 | row 1 | ... | row R-1 |
 //   result:  | row R-1 | ... | row 1 | row 0 |      byte y, in column c, is run[length - row_bytes - y + 2 * c]
-
-static constexpr u32 MIN_JOINED_ROW = 16;   // bytes
-static constexpr u32 RUN_SLACK_BEFORE = 1;  // vectors that the reads reach before a run (same in tuning.rs, rows)
-static constexpr u32 RUN_SLACK_BEHIND = 2;  // and behind it (same in tuning.rs, rows)
 
 template <class Unit>
 __device__ __forceinline__ bool joins_rows(const FastDiv& row_bytes) {
@@ -141,18 +129,6 @@ __device__ __forceinline__ void swap_packed_rows(const Segments& p) {
 //   | row 0 | ... | tile: rows r .. r+n-1 | ...                         |    below the length
 //   | ...                         | its source: rows L-r-n .. L-r-1 | ... |
 
-struct RowTiles {
-    Reverse r;  // dims: those outside the block; strides in elements
-    FastDiv tiles_per_data_block;
-    FastDiv parts_per_row;  // 1 if tiles are whole rows
-    FastDiv row_bytes;
-    u32 rows_per_tile;      // 1 if tiles are parts of a row
-    u32 tile_row_bytes;     // bytes of a row that are in a tile
-    u32 element_bytes;
-    u32 reserved;
-};
-static_assert(sizeof(RowTiles) == 384, "the host's RowTiles");
-
 // The tile of this thread block.
 struct RowTile {
     Position block;
@@ -190,7 +166,7 @@ __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
     const Length loaded = load_length(tile.block.length, p.r);
     const u32 rows = min(p.rows_per_tile, p.r.axis_size - tile.row);
     const int bytes = static_cast<int>(rows) * tile.bytes;
-    const u8* const from = static_cast<const u8*>(p.r.in) + static_cast<u64>(tile.block.in) * p.element_bytes +
+    const u8* const from = static_cast<const u8*>(p.r.input) + static_cast<u64>(tile.block.in) * p.element_bytes +
                            static_cast<u64>(tile.row) * p.r.axis_in_stride * p.element_bytes + tile.column;
     const u32 lead = lead_of(from), begin = RUN_SLACK_BEFORE * 16 + lead;
     stage_run(smem + RUN_SLACK_BEFORE, from - lead, (lead + bytes + 15) / 16, whole_block(), input_bounds(p.r));

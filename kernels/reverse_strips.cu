@@ -22,10 +22,6 @@
 // lane's length.
 #include "strips.cuh"
 
-// The most threads of a thread block, copying (same in tuning.rs, strips). The host chooses how many: a thread block that fills a
-// multiprocessor's shared memory runs there alone.
-static constexpr u32 MOST_THREADS = 1024;
-
 // Elements that a thread loads from shared memory before it stores the first.
 static constexpr u32 WRITES_IN_FLIGHT = 8;
 

@@ -21,25 +21,7 @@
 //   neither      others                 READ
 #include "staging.cuh"
 
-// The elements of a tensor that are contiguous: a dimension, and the one around it if they are contiguous together.
-struct Along {
-    ReverseDim inner, outer;  // outer: of one element where there is none
-    u32 size;                 // elements of both
-};
-
-// How elements of 1 and 2 bytes are reversed (same in transposed.rs).
-static constexpr u32 READ = 0, WRITE = 1, REVERSE_ROWS = 2, REVERSE_COLUMNS = 3;
-
-struct Transposed {
-    Reverse r;        // dims: all but the tile's
-    Along along_in;   // contiguous in the input
-    Along along_out;  // contiguous in the output
-    FastDiv tiles;    // tiles for one position in the other dimensions
-    FastDiv tiles_along_out;
-    u32 how;          // READ or another of these
-    u32 two;          // 1 if a row is along two dimensions
-};
-static_assert(sizeof(Transposed) == 496, "the host's Transposed");
+using namespace transposed;
 
 // Element n along a side. TWO: whether `along` may have an outer dimension.
 template <bool TWO = true>
@@ -67,22 +49,6 @@ __device__ __forceinline__ Place this_tile(const Transposed& p) {
 // A thread moves an element of each of a few tiles, directly. A tile has dimensions that are innermost in the output, then
 // dimensions that are innermost in the input, each whole or cut. A warp reads and writes parts of sectors. The L1 cache has what
 // other warps of the tile read of the same sectors, and the L2 cache puts together what is written.
-
-static constexpr u32 TILE_DIMS = 5;        // the most of a tile (same in tuning.rs, transposed)
-static constexpr u32 TILES_PER_BLOCK = 4;  // (same in tuning.rs, transposed)
-
-struct Direct {
-    Reverse r;                   // dims: those of a tile, innermost first, with their thread blocks as sizes; then all others
-    FastDiv threads[TILE_DIMS];  // along the dimensions of a tile
-    u32 steps[TILE_DIMS];        // elements from one thread block to the next
-    u32 sizes[TILE_DIMS];        // elements of the dimension
-    ReverseDim next;             // from one tile of a thread block to the next: elements as the size, and strides
-    u32 repeated;                // along which dimension of the tile that is
-    u32 tiles;                   // of a thread block: TILES_PER_BLOCK, or 1
-    u32 tile_rank;               // dimensions of a tile
-    u32 scatters;                // 1 if elements are read where they are, and written where the length says
-};
-static_assert(sizeof(Direct) == 488, "the host's Direct");
 
 template <class Element, u32 TILES>
 __device__ __forceinline__ void copy_tiles(const Direct& p) {
@@ -121,7 +87,7 @@ __device__ __forceinline__ void copy_tiles(const Direct& p) {
     }
     Element element[TILES];
     const auto load = [&](u32 k, u32 t) {
-        element[k] = *at(static_cast<const Element*>(p.r.in), position[k].in + t * p.r.axis_in_stride);
+        element[k] = *at(static_cast<const Element*>(p.r.input), position[k].in + t * p.r.axis_in_stride);
     };
     const auto store = [&](u32 k, u32 t) {
         if (is_inside[k]) *at(static_cast<Element*>(p.r.out), position[k].out + t * p.r.axis_out_stride) = element[k];
@@ -152,7 +118,6 @@ __device__ __forceinline__ void copy_direct(const Direct& p) {
 // ---- Elements of 4 bytes, through shared memory ------------------------------------------------------------
 // A thread moves an element at a time. Its neighbours move those next to it, in the input and then in the output.
 
-static constexpr u32 TILE = 64;  // elements along each dimension (same in tuning.rs, transposed)
 static constexpr u32 ROWS_AT_ONCE = THREADS / TILE;
 static constexpr u32 LOADS_IN_FLIGHT = 4;
 
@@ -182,7 +147,7 @@ __device__ __forceinline__ void copy_words_of(const Transposed& p) {
 #pragma unroll
             for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
                 const u32 t = source(from[k].t, clamp_length(length[k], p.r));
-                loaded[k] = *at(static_cast<const u32*>(p.r.in), from[k].in + t * p.r.axis_in_stride);
+                loaded[k] = *at(static_cast<const u32*>(p.r.input), from[k].in + t * p.r.axis_in_stride);
             }
 #pragma unroll
             for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
@@ -215,8 +180,6 @@ __device__ __forceinline__ void copy_words(const Transposed& p) { p.two ? copy_w
 //
 // With SCATTER, or if columns of the output begin at any byte, columns go back to shared memory and are written from there.
 
-static constexpr u32 TILE_OUT = 128;       // elements (same in tuning.rs, transposed)
-static constexpr u32 TILE_IN_BYTES = 128;  // (same in tuning.rs, transposed)
 static constexpr u32 ROW_VECTORS = TILE_IN_BYTES / 16;
 static constexpr u32 VECTORS = TILE_OUT * ROW_VECTORS / THREADS;  // a thread's
 
@@ -286,7 +249,7 @@ struct NarrowTile {
     }
 
     __device__ __forceinline__ const u8* bytes_at(u32 offset) const {
-        return static_cast<const u8*>(p.r.in) + static_cast<u64>(offset) * W;
+        return static_cast<const u8*>(p.r.input) + static_cast<u64>(offset) * W;
     }
 
     // Where column n of the tile begins in the output.

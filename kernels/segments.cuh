@@ -8,16 +8,7 @@
 
 #include "staging.cuh"
 
-struct Segments {
-    Reverse r;  // items: segments
-    FastDiv segment_bytes;
-    FastDiv row_bytes;        // of a block; unused for lanes
-    u32 segments_per_block;
-    u32 vectors_per_segment;  // of shared memory, if each thread group has its own segment
-    u32 group_size_log2;      // log2 of the threads per segment
-    u32 reserved;
-};
-static_assert(sizeof(Segments) == 368, "the host's Segments");
+using namespace segments;
 
 // The staged segments of this thread block.
 struct Stage {
@@ -95,7 +86,7 @@ __device__ __forceinline__ Stage stage_segments(const Segments& p, u32 row_bytes
     const u32 first = blockIdx.x * p.segments_per_block;
     const u64 offset = static_cast<u64>(first) * p.segment_bytes.divisor;
     Stage s;
-    s.in = static_cast<const u8*>(p.r.in) + offset;
+    s.in = static_cast<const u8*>(p.r.input) + offset;
     s.out = static_cast<u8*>(p.r.out) + offset;
     s.lengths = reinterpret_cast<int*>(smem);
     s.segments = min(p.segments_per_block, p.r.items - first);

@@ -8,15 +8,7 @@
 
 #include "staging.cuh"
 
-struct Strips {
-    Reverse r;  // dims: those outside the row; items: strips
-    FastDiv strips_per_row;
-    u32 row_lanes;
-    u32 strip_bytes;    // of each row, a power of two
-    u32 length_stride;  // from one lane of a row to the next
-    u32 unaligned;      // copying narrow elements: 1 if rows are not whole words
-};
-static_assert(sizeof(Strips) == 352, "the host's Strips");
+using namespace strips;
 
 // Loads that a thread issues before it stores the first.
 static constexpr u32 LOADS_IN_FLIGHT = 8;
@@ -56,7 +48,7 @@ __device__ __forceinline__ bool is_whole(const u8* in, u64 stride, u32 lanes, u3
 
 template <class Element>
 __device__ __forceinline__ const u8* input_of(const Strips& p, const Strip& strip) {
-    return reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), strip.outer.in)) +
+    return reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.input), strip.outer.in)) +
            static_cast<u64>(strip.n) * p.strip_bytes;
 }
 
@@ -176,7 +168,7 @@ template <class Element, class Word, bool IN_PLACE>
 __device__ __forceinline__ void stage_words(const Strips& p, const Strip& strip, const Column<Element, Word>& c) {
     constexpr u32 N = sizeof(Word) / sizeof(Element);
     Word* const words = reinterpret_cast<Word*>(smem);
-    const Element* const in = at(static_cast<const Element*>(p.r.in), strip.outer.in + c.lane);
+    const Element* const in = at(static_cast<const Element*>(p.r.input), strip.outer.in + c.lane);
     u32 rows = c.active ? p.r.axis_size : 0;
     if (IN_PLACE) {
         rows = 0;
@@ -221,7 +213,7 @@ __device__ __forceinline__ void stage_unaligned(const Strips& p, const Strip& st
     const u32 rows_at_once = blockDim.x >> log;
     const u32 lane = strip.n * (p.strip_bytes / W) + column * N;
     const u32 end = min((strip.n + 1) * (p.strip_bytes / W), p.row_lanes);
-    const u8* const in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.in), strip.outer.in + lane));
+    const u8* const in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.input), strip.outer.in + lane));
     const u64 stride = static_cast<u64>(p.r.axis_in_stride) * W;
     const Bounds bounds = input_bounds(p.r);
     u32 rows = lane < end ? p.r.axis_size : 0;

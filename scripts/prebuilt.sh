@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes kernels/prebuilt/*.ptx from kernels/*.cu with the pinned nvcc, and kernels/prebuilt/SOURCES, the checksum by
-# which build.rs knows whether the PTX is of these kernels. With --check only compares them.
+# Makes kernels/prebuilt: *.ptx from kernels/*.cu with the pinned nvcc; parameters.rs, the Rust side of
+# kernels/parameters.cuh; and SOURCES, the checksums by which build.rs knows whether these are of the files in kernels/.
+# With --check only compares them.
 #
 # nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far older. So each
 # file declares the lowest ISA version that two assemblers accept: the ptxas of CUDA 12.0 for the file's targets among
@@ -48,13 +49,21 @@ jobs=()
 for source in kernels/*.cu; do make "$source" & jobs+=($!); done
 for job in "${jobs[@]}"; do wait "$job"; done
 
+libclang=.venv/libclang
+if [ ! -e $libclang/complete ]; then
+  python3 -m venv $libclang
+  $libclang/bin/pip install --quiet --disable-pip-version-check libclang==18.1.1
+  touch $libclang/complete
+fi
+$libclang/bin/python scripts/parameters.py > "$out/parameters.rs"
+
 python3 - > "$out/SOURCES" << 'EOF'
 import pathlib
-checksum = 0xCBF29CE484222325  # FNV-1a, as in build.rs
 for path in sorted(path for path in pathlib.Path("kernels").iterdir() if path.is_file()):
+    checksum = 0xCBF29CE484222325  # FNV-1a, as in build.rs
     for byte in path.read_bytes():
         checksum = (checksum ^ byte) * 0x100000001B3 % 2**64
-print(f"{checksum:016x}")
+    print(f"{checksum:016x} {path.name}")
 EOF
 
 if [ "${1:-}" = --check ]; then

@@ -9,6 +9,8 @@ mod estimate;
 mod kernels;
 mod launch;
 mod launcher;
+#[allow(unused_imports)] // not every module of it needs those outside
+mod parameters;
 pub(crate) mod select;
 mod specialize;
 mod target;

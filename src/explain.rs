@@ -121,7 +121,7 @@ impl CompiledOperator {
 }
 
 /// What a plan does on a GPU; on the CPU if there is no target.
-fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explanation {
+pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explanation {
     let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
     let mode = |name, in_place, bytes| {
         let (launches, kernels, rejected) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
 //! The only table of entry points. build.rs compiles every file of `kernels/`, and a test checks that its PTX has
 //! exactly the entry points of this table.
 
+use super::parameters::strips::Strips;
 use crate::mode::Mode;
 
 /// PTX by the name of its kernel file, from build.rs.
@@ -77,8 +78,9 @@ pub(crate) fn only(ptx: &str, entry: &str) -> String {
 
 /// The addresses.
 const POINTERS: Variable = &[(0, 24)];
-/// The addresses, and `strip_bytes` of strips, without whose load the compiler keeps fewer loads in flight.
-const POINTERS_AND_STRIP_BYTES: Variable = &[(0, 24), (340, 344)];
+/// The addresses, and the bytes of a strip, without whose load the compiler keeps fewer loads in flight.
+const POINTERS_AND_STRIP_BYTES: Variable = &[(0, 24), (STRIP_BYTES, STRIP_BYTES + 4)];
+const STRIP_BYTES: usize = std::mem::offset_of!(Strips, strip_bytes);
 
 macro_rules! kernels {
     ($($file:literal, variable: $variable:ident, specializable: $specializable:literal {

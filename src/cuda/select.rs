@@ -26,7 +26,8 @@ use std::time::Duration;
 
 use super::estimate::{FamilyCosts, Work};
 use super::launch::Launch;
-use super::tuning::{THREADS, VEC16};
+use super::parameters::THREADS;
+use super::tuning::VEC16;
 
 /// Why a kernel cannot run a layout: a text, in which `{}` stands for a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

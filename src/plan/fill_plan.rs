@@ -3,16 +3,15 @@
 use super::{merge, MergedDimension, Summary};
 use crate::desc::{layout, FillValueSequenceDesc, TensorDataType};
 
-/// How values are computed. Signed and unsigned integers share an arithmetic, because both wrap. The kernel
-/// `fill_elements` switches on these numbers.
+/// How values are computed. Signed and unsigned integers share an arithmetic, because both wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arithmetic {
-    Int8 = 0,
-    Int16 = 1,
-    Int32 = 2,
-    Int64 = 3,
-    Float32 = 4,
-    Float16 = 5,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Float32,
+    Float16,
     /// Not in any DirectML descriptor: [`Device::create_float64_sequence`](crate::Device::create_float64_sequence),
     /// packed.
     Float64,

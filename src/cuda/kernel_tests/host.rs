@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::{check, report, work, Machine, Wanted};
-use crate::cuda::tuning::clusters::CLUSTER;
+use crate::cuda::parameters::clusters::CLUSTER;
 use crate::cuda::{GpuTarget, Launch};
 use crate::dml_cuda_testing::cases::{self, Case};
 use crate::dml_cuda_testing::POISON;

@@ -1,33 +1,18 @@
 //! reverse_columns.cu: lanes side by side, each with its own length: few in adjacent groups, or any with few rows.
 
-use bytemuck::{Pod, Zeroable};
-
-use super::fast_div::FastDiv;
-use super::layout::parameters::{dim, dim_in_units, Reverse};
+use super::layout::parameters::{dim, dim_in_units};
 use super::layout::work::{Side, WARP};
 use super::layout::{are_adjacent, Candidates, Layout, NO_ROW};
 use super::segments::per_block;
 use super::{grid, reject_if, RejectReason};
-use crate::cuda::costs;
 use crate::cuda::estimate::{ceil, Work};
-use crate::cuda::kernels;
 use crate::cuda::launch::{Grid, Launch};
+use crate::cuda::parameters::columns::{Columns, ThreadColumns, LOADS_IN_FLIGHT};
+use crate::cuda::parameters::{FastDiv, THREADS};
 use crate::cuda::tuning::columns::*;
 use crate::cuda::tuning::segments::STAGED_BYTES;
-use crate::cuda::tuning::{THREADS, VEC16};
-
-/// `Columns` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Columns {
-    r: Reverse,
-    axis: FastDiv,
-    columns: FastDiv,
-    group_bytes: FastDiv,
-    groups_per_block: u32,
-    length_stride: u32,
-}
-const _: () = assert!(size_of::<Columns>() == 376 && std::mem::offset_of!(Columns, r) == 0);
+use crate::cuda::tuning::VEC16;
+use crate::cuda::{costs, kernels};
 
 /// Whole groups of lanes side by side.
 pub(super) fn columns(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Result<(), RejectReason> {
@@ -70,17 +55,6 @@ pub(super) fn columns(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Re
         length_stride: row.length_stride,
     })
 }
-
-/// `ThreadColumns` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct ThreadColumns {
-    r: Reverse,
-    pieces: FastDiv,
-    length_stride: u32,
-    lanes: u32,
-}
-const _: () = assert!(size_of::<ThreadColumns>() == 344 && std::mem::offset_of!(ThreadColumns, r) == 0);
 
 /// A piece of each row for each thread, in thread blocks of `threads` threads: a word or, if rows are not whole words,
 /// an element.

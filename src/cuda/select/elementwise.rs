@@ -1,17 +1,15 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
-use super::layout::parameters::{
-    dim_in_units, Reverse, GATHERED_HALF_VECTORS, GATHERED_VECTORS, IN_ROWS, SINGLE_UNITS,
-};
+use super::layout::parameters::dim_in_units;
 use super::layout::work::{Side, WARP};
 use super::layout::{Candidates, Layout, NOT_DIVIDED, NO_BLOCK};
 use super::{blocks, reject_if, RejectReason};
-use crate::cuda::costs;
 use crate::cuda::estimate::Work;
-use crate::cuda::kernels;
 use crate::cuda::launch::{Grid, Launch};
-use crate::cuda::tuning::elementwise::*;
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::parameters::elementwise::*;
+use crate::cuda::parameters::{Reverse, THREADS};
+use crate::cuda::tuning::VEC16;
+use crate::cuda::{costs, kernels};
 
 /// Bytes of a unit.
 pub(super) const UNITS: [u32; 4] = [8, 4, 2, 1];

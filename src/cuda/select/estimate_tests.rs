@@ -15,6 +15,8 @@ use crate::cuda::launch::Grid;
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 use crate::dml_cuda_testing::repository;
+use crate::explain::{of_plan, ExplainedKernel};
+use crate::operator_plan::OperatorPlan;
 use crate::plan::reverse_plan::Plan;
 
 /// The plan of a layout: the columns of a line of times from `width` on.
@@ -163,6 +165,7 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 let what = format!("{layout} on {name} {mode:?}, pointers at multiples of {pointers}");
                 let launches = reverse::select(&plan, target, mode, pointers);
                 let candidates = reverse::candidates(&plan, target, mode);
+                let explained = of_plan(&OperatorPlan::ReverseSubsequences(plan.clone()), Some(target)).modes;
                 let runs = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
                 assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
                 assert!(candidates.is_sorted_by_key(|found| found.estimate()), "{what}");
@@ -181,6 +184,12 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                     // The least of those that accept more pointers than the launches before.
                     let first = candidates.iter().find(|found| found.launch.alignment < least).expect("itself");
                     assert_eq!(*launch, first.launch, "{what}");
+                    let is_shown =
+                        |of: &ExplainedKernel| of.kernel == launch.entry.name && of.variant == first.variant();
+                    assert!(
+                        pointers != 0 || explained[mode as usize].kernels.iter().any(is_shown),
+                        "{what}: {first:?}"
+                    );
                     least = launch.alignment;
                     let Grid { blocks, threads, shared } = launch.grid;
                     assert!(shared <= target.shared_memory && threads <= 1024, "{what}: {launch:?}");

@@ -1,16 +1,6 @@
 //! Division by a number that the host knows.
 
-use bytemuck::{Pod, Zeroable};
-
-/// `FastDiv` of kernels/common.cuh.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct FastDiv {
-    pub divisor: u32,
-    pub multiplier: u32,
-    pub shift1: u32,
-    pub shift2: u32,
-}
+use crate::cuda::parameters::FastDiv;
 
 impl FastDiv {
     /// Granlund & Montgomery, "Division by Invariant Integers using Multiplication" (1994), figure 4.1.
@@ -32,7 +22,7 @@ pub(crate) fn multiplier(divisor: u32, numbers: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{multiplier, FastDiv};
+    use super::*;
 
     /// As in kernels/common.cuh.
     fn divide(by: FastDiv, n: u32) -> u32 {

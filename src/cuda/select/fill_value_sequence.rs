@@ -1,64 +1,17 @@
 //! FILL_VALUE_SEQUENCE: its four kernels differ in the memory layout of the output that they need. The first that can
 //! run a layout is the fastest.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
-use super::fast_div::FastDiv;
 use super::{blocks, chosen, reject_if, vectors_of_run, Candidate, RejectReason};
 use crate::cuda::kernels::{self, Entry};
 use crate::cuda::launch::{words, Grid, Launch};
+use crate::cuda::parameters::fill::*;
+use crate::cuda::parameters::{FastDiv, MAX_DIMS, THREADS};
 use crate::cuda::tuning::fill::*;
-use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
-use crate::desc::MAX_DIMENSIONS;
+use crate::cuda::tuning::{SECTOR, VEC16};
 use crate::mode::Mode;
 use crate::plan::fill_plan::{Arithmetic, Dimension, Plan};
-
-/// `FillPacked` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Packed {
-    pub out: u64,
-    pub start: u64,
-    pub delta: u64,
-    pub count: u32,
-    pub arithmetic: u32,
-    pub pattern: [u32; 4],
-}
-
-/// `FillDim` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Dim {
-    pub size: FastDiv,
-    pub stride: u32,
-    pub step: u32,
-}
-
-/// `FillStrided` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(crate) struct Strided {
-    pub out: u64,
-    pub start: u64,
-    pub delta: u64,
-    pub items: u64,
-    pub parts: FastDiv,
-    pub inner: FastDiv,
-    pub middle: FastDiv,
-    pub row_size: u32,
-    pub row_step: u32,
-    pub middle_step: u32,
-    pub outer_step: u32,
-    pub rank: u32,
-    pub group_size_log2: u32,
-    pub whole: u32,
-    pub arithmetic: u32,
-    pub pattern: [u32; 4],
-    pub tables: [[u32; 4]; 15],
-    pub dims: [Dim; MAX_DIMENSIONS],
-}
-
-const _: () = assert!(size_of::<Packed>() == 48 && size_of::<Strided>() == 560);
 
 const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
 
@@ -108,7 +61,8 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
     };
     let entry = kernels::FILL_PACKED.of_unit(Mode::Copying, width);
     let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
-    let params = Packed { out: 0, start, delta, count, arithmetic: arithmetic as u32, pattern: pattern(plan, 1) };
+    let (arithmetic, pattern) = (number(arithmetic), pattern(plan, 1));
+    let params = FillPacked { out: 0, start, delta, count, arithmetic, pattern };
     let grid = Grid { blocks, threads: THREADS, shared: 0 };
     Ok(Launch { entry, grid, alignment: width, access: VEC16, params: words(params) })
 }
@@ -155,15 +109,15 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     let nth = |n: usize| run.len().checked_sub(n + 1).map(|at| run[at]);
     let step = |n: usize| nth(n).map_or(0, |d| d.step);
     let size = |n: usize| nth(n).map_or(1, |d| d.size);
-    let mut dims = [Dim::zeroed(); MAX_DIMENSIONS];
+    let mut dims = [FillDim::zeroed(); MAX_DIMS as usize];
     for (dim, d) in dims.iter_mut().zip(outer.iter().rev()) {
-        *dim = Dim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
+        *dim = FillDim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
     }
     let (tables, shared) = match run.len() {
         2.. if size(0) < VEC16 / width => tables(plan, size(0), step(0), step(1)),
         _ => Default::default(),
     };
-    let params = Strided {
+    let params = FillStrided {
         out: 0,
         start,
         delta,
@@ -178,14 +132,27 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
         rank: outer.len() as u32,
         group_size_log2: threads.trailing_zeros(),
         whole: (ALIGNED && u64::from(row_size) * u64::from(width) % u64::from(SECTOR) == 0).into(),
-        arithmetic: arithmetic as u32,
+        arithmetic: number(arithmetic),
         pattern: pattern(plan, step(0)),
-        tables,
+        tables: bytemuck::cast(tables),
         dims,
     };
     let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
     Launch { entry, grid: Grid { blocks, threads: THREADS, shared }, alignment, access, params: words(params) }
+}
+
+/// The number of an arithmetic for the kernels.
+fn number(arithmetic: Arithmetic) -> u32 {
+    match arithmetic {
+        Arithmetic::Int8 => INT8,
+        Arithmetic::Int16 => INT16,
+        Arithmetic::Int32 => INT32,
+        Arithmetic::Int64 => INT64,
+        Arithmetic::Float32 => FLOAT32,
+        Arithmetic::Float16 => FLOAT16,
+        Arithmetic::Float64 => FLOAT64,
+    }
 }
 
 /// What to add to the first element of a vector for each of its elements, which are `step` apart in the index.

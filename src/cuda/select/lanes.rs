@@ -1,31 +1,17 @@
 //! reverse_lanes.cu: contiguous lanes, staged whole in shared memory or cut into tiles.
 
-use bytemuck::{Pod, Zeroable};
-
-use super::fast_div::FastDiv;
-use super::layout::parameters::{dim, Reverse};
+use super::layout::parameters::dim;
 use super::layout::work::{LINE, WARP};
 use super::layout::{Candidates, Layout};
 use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject_if, vectors_of_run, RejectReason};
-use crate::cuda::costs;
 use crate::cuda::estimate::Work;
-use crate::cuda::kernels;
 use crate::cuda::launch::{Grid, Launch};
+use crate::cuda::parameters::lanes::{Lanes, TILES_PER_BLOCK, VECTORS_PER_THREAD};
+use crate::cuda::parameters::{FastDiv, THREADS};
 pub(super) use crate::cuda::tuning::lanes::LANE_VECTORS;
-use crate::cuda::tuning::lanes::*;
-use crate::cuda::tuning::{THREADS, VEC16};
-
-/// `Lanes` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Lanes {
-    r: Reverse,
-    tiles_per_lane: FastDiv,
-    vectors_per_lane: u32,
-    group_size_log2: u32,
-}
-const _: () = assert!(size_of::<Lanes>() == 344 && std::mem::offset_of!(Lanes, r) == 0);
+use crate::cuda::tuning::VEC16;
+use crate::cuda::{costs, kernels};
 
 /// Whether all lanes begin at multiples of 16 bytes, if the tensor does.
 fn are_aligned(layout: &Layout<'_>) -> bool {
@@ -112,7 +98,7 @@ fn tiles<const ALIGNED: bool>(layout: &Layout<'_>) -> (u64, f64) {
         let front = u64::from(THREADS - 1) * u64::from(VEC16);
         let half = layout.bytes(layout.axis.size / 2);
         let tiles = (half + u64::from(VEC16)).div_ceil(front);
-        return (tiles.div_ceil(TILES_PER_BLOCK), tiles.min(TILES_PER_BLOCK) as f64);
+        return (tiles.div_ceil(TILES_PER_BLOCK.into()), tiles.min(TILES_PER_BLOCK.into()) as f64);
     }
     let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
     (vectors.div_ceil(THREADS * VECTORS_PER_THREAD).into(), 1.0)

@@ -10,8 +10,8 @@ use super::{reject_if, Candidate, RejectReason};
 use crate::cuda::estimate::{self, FamilyCosts, Work};
 use crate::cuda::kernels::{Entry, Family};
 use crate::cuda::launch::{words, Launch};
+use crate::cuda::parameters::elementwise;
 use crate::cuda::target::GpuTarget;
-use crate::cuda::tuning::elementwise;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
 

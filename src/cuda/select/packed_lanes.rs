@@ -4,32 +4,24 @@ use super::layout::work::WARP;
 use super::layout::{Candidates, Layout};
 use super::segments::Staged;
 use super::RejectReason;
-use crate::cuda::costs;
 use crate::cuda::estimate::Work;
-use crate::cuda::kernels;
 use crate::cuda::launch::Launch;
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::parameters::THREADS;
+use crate::cuda::tuning::VEC16;
+use crate::cuda::{costs, kernels};
 
 /// Threads of a warp, which is the largest thread group of a lane in place; and banks of shared memory, of 4 bytes.
 const WARP_THREADS: u32 = 32;
 const BANKS: u32 = 32;
 
-/// Threads for a lane. In place, one for every other element: on average, half of the elements are below a length.
-fn group(layout: &Layout<'_>, staged: &Staged) -> u32 {
-    match layout.in_place() {
-        true => layout.axis.size.div_ceil(2).next_power_of_two().min(WARP_THREADS),
-        false => staged.group(),
-    }
-}
-
 /// Whole lanes, staged.
 pub(super) fn packed_lanes(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     layout.contiguous_lanes()?;
     let staged = Staged::new(layout)?;
-    let (grid, group) = (staged.grid, group(layout, &staged));
-    let moving = layout.moving();
-    let swaps = u64::from(layout.axis.size.div_ceil(2));
-    let rounds = staged.rounds_of_items(swaps, group);
+    let (grid, moving, swaps) = (staged.grid, layout.moving(), layout.axis.size.div_ceil(2));
+    // In place, a thread for every other element: on average, half of the elements are below a length.
+    let group = if layout.in_place() { swaps.next_power_of_two().min(WARP_THREADS) } else { staged.group() };
+    let rounds = staged.rounds_of_items(swaps.into(), group);
     // Threads of a warp that reverse different lanes conflict if the lanes begin in few banks.
     let words_of_lane = if staged.bytes % 4 == 0 { staged.bytes / 4 } else { 1 };
     let lanes_of_warp = f64::from(WARP_THREADS / group.min(WARP_THREADS));

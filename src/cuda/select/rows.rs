@@ -1,47 +1,19 @@
 //! reverse_rows.cu: blocks of rows with one length, if the rows are not whole vectors.
 
-use bytemuck::{Pod, Zeroable};
-
-use super::fast_div::FastDiv;
-use super::layout::parameters::{dim, Reverse};
+use super::layout::parameters::dim;
 use super::layout::work::WARP;
 use super::layout::{Candidates, Layout, NOT_DIVIDED, NOT_IN_PLACE, NO_BLOCK};
 use super::segments::{block_of_groups, less_rounding, Staged};
 use super::{blocks, grid, reject_if, vectors_of_run, RejectReason};
-use crate::cuda::costs;
 use crate::cuda::estimate::Work;
-use crate::cuda::kernels;
 use crate::cuda::launch::{Grid, Launch};
+use crate::cuda::parameters::rows::*;
+use crate::cuda::parameters::{FastDiv, THREADS};
 pub(super) use crate::cuda::tuning::rows::TILE_BYTES;
 use crate::cuda::tuning::rows::*;
 use crate::cuda::tuning::segments::VECTORS_PER_THREAD_IN_PLACE;
-use crate::cuda::tuning::{THREADS, VEC16};
-
-/// `Rows` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Rows {
-    r: Reverse,
-    vectors_per_row: FastDiv,
-    row_bytes: u32,
-    element_bytes: u32,
-}
-const _: () = assert!(size_of::<Rows>() == 344 && std::mem::offset_of!(Rows, r) == 0);
-
-/// `RowTiles` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct RowTiles {
-    r: Reverse,
-    tiles_per_data_block: FastDiv,
-    parts_per_row: FastDiv,
-    row_bytes: FastDiv,
-    rows_per_tile: u32,
-    tile_row_bytes: u32,
-    element_bytes: u32,
-    reserved: u32,
-}
-const _: () = assert!(size_of::<RowTiles>() == 384 && std::mem::offset_of!(RowTiles, r) == 0);
+use crate::cuda::tuning::VEC16;
+use crate::cuda::{costs, kernels};
 
 /// Rows, or pairs of rows in place, along the axis.
 fn steps(layout: &Layout<'_>) -> u32 {
@@ -99,7 +71,7 @@ fn group_in_place(layout: &Layout<'_>, staged: &Staged) -> (u32, u32) {
 
 /// Whether rows of that many bytes are joined from two reads in place, instead of being reversed unit by unit.
 fn joins_rows(unit: u32, row_bytes: u64) -> bool {
-    unit == 1 && row_bytes >= MIN_JOINED_ROW
+    unit == 1 && row_bytes >= MIN_JOINED_ROW.into()
 }
 
 /// Bytes of a unit of adjacent blocks.

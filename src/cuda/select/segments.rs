@@ -1,29 +1,14 @@
 //! segments.cuh: short lanes or blocks of rows that are adjacent in memory, staged whole.
 
-use bytemuck::{Pod, Zeroable};
-
-use super::fast_div::FastDiv;
-use super::layout::parameters::{dim, Reverse};
+use super::layout::parameters::dim;
 use super::layout::{are_adjacent, Layout};
 use super::{reject_if, RejectReason};
 use crate::cuda::launch::Grid;
+use crate::cuda::parameters::segments::Segments;
+use crate::cuda::parameters::{FastDiv, THREADS};
 use crate::cuda::tuning::segments::*;
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::tuning::VEC16;
 use crate::plan::reverse_plan::Dimension;
-
-/// `Segments` of kernels/segments.cuh.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(super) struct Segments {
-    pub r: Reverse,
-    pub segment_bytes: FastDiv,
-    pub row_bytes: FastDiv,
-    pub segments_per_block: u32,
-    pub vectors_per_segment: u32,
-    pub group_size_log2: u32,
-    pub reserved: u32,
-}
-const _: () = assert!(size_of::<Segments>() == 368 && std::mem::offset_of!(Segments, r) == 0);
 
 /// Segments per thread block: at most `most`, at least one, and few enough that every multiprocessor gets thread
 /// blocks.

@@ -1,56 +1,20 @@
 //! reverse_elementwise.cu, its kernels for little work: one unit per thread.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 use super::elementwise::{self, elements_of, work};
-use super::fast_div::{multiplier, FastDiv};
-use super::layout::parameters::{axis_dim, Reverse, ReverseDim, SINGLE_UNITS};
+use super::fast_div::multiplier;
+use super::layout::parameters::axis_dim;
 use super::layout::work::Side;
 use super::layout::{Candidates, Layout};
 use super::{reject_if, RejectReason};
-use crate::cuda::costs;
 use crate::cuda::estimate::{FamilyCosts, Work};
-use crate::cuda::kernels;
 use crate::cuda::launch::{Grid, Launch};
-use crate::cuda::tuning::elementwise::*;
-use crate::cuda::tuning::{SECTOR, THREADS};
-
-/// `SmallDim` of kernels/reverse_elementwise.cu.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct SmallDim {
-    multiplier: u32,
-    divisor: u32,
-    in_stride: u32,
-    out_stride: u32,
-    length_stride: u32,
-}
-
-/// `Small` of kernels/reverse_elementwise.cu.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Small {
-    input: u64,
-    lengths: u64,
-    out: u64,
-    items: u32,
-    flags: u32,
-    lanes: u32,
-    axis_size: u32,
-    axis_in_stride: u32,
-    axis_out_stride: u32,
-    dims: [SmallDim; UNROLLED_DIMENSIONS as usize],
-    reserved: u32,
-}
-
-const _: () = assert!(size_of::<SmallDim>() == 20 && size_of::<Small>() == 152);
-
-/// Flags (same in the kernel). `AXIS` times the number of a dimension: it is the axis.
-const WIDE_LENGTHS: u32 = 1;
-const MANY_DIMENSIONS: u32 = 2;
-const AXIS: u32 = 16;
-const GATHERS: u32 = 1 << 31;
-const SWAPS: u32 = 1 << 31;
+use crate::cuda::parameters::elementwise::*;
+use crate::cuda::parameters::{FastDiv, Reverse, ReverseDim, THREADS};
+use crate::cuda::tuning::elementwise::EXCHANGE_THREADS;
+use crate::cuda::tuning::SECTOR;
+use crate::cuda::{costs, kernels};
 
 /// Bytes of a unit.
 pub(super) const UNITS: [u32; 5] = [16, 8, 4, 2, 1];

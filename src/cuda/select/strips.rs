@@ -1,35 +1,18 @@
 //! reverse_strips.cu: strips of lanes side by side, each lane with its own length.
 
-use bytemuck::{Pod, Zeroable};
-
-use super::fast_div::FastDiv;
-use super::layout::parameters::{dim, Reverse};
+use super::layout::parameters::dim;
 use super::layout::work::{LINE, WARP};
 use super::layout::{Candidates, Layout, NOT_IN_PLACE, NO_ROW, ONLY_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
-use crate::cuda::costs;
 use crate::cuda::estimate::{ceil, Work};
-use crate::cuda::kernels;
 use crate::cuda::launch::{Grid, Launch};
+use crate::cuda::parameters::strips::{Strips, MOST_THREADS};
+use crate::cuda::parameters::{FastDiv, THREADS};
 pub(super) use crate::cuda::tuning::strips::STRIP_BYTES;
 use crate::cuda::tuning::strips::*;
-use crate::cuda::tuning::{SECTOR, THREADS, VEC16};
+use crate::cuda::tuning::{SECTOR, VEC16};
+use crate::cuda::{costs, kernels};
 use crate::plan::reverse_plan::Dimension;
-
-/// `Strips` of strips.cuh.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(super) struct Strips {
-    pub r: Reverse,
-    pub strips_per_row: FastDiv,
-    pub row_lanes: u32,
-    pub strip_bytes: u32,
-    pub length_stride: u32,
-    unaligned: u32,
-}
-const _: () = assert!(size_of::<Strips>() == 352 && std::mem::offset_of!(Strips, r) == 0);
-// kernels.rs has the place of the strip's bytes, which specialized kernels read.
-const _: () = assert!(std::mem::offset_of!(Strips, strip_bytes) == 340);
 
 /// Strips of `strip` bytes of rows of whole words.
 pub(super) fn aligned(layout: &Layout<'_>, strip: u32, found: &mut Candidates) -> Result<(), RejectReason> {
@@ -40,7 +23,7 @@ pub(super) fn aligned(layout: &Layout<'_>, strip: u32, found: &mut Candidates) -
     let grid = grid_of(layout, row, strip, THREADS_WANTED)?;
     let work = work(layout, row, strip, grid, false);
     let launch = Launch::new(layout.entry(&kernels::STRIPS, layout.width)?, grid, word, word);
-    found.add(layout, launch, work, &costs::STRIPS, layout.width, || Strips::new(layout, row, strip, 0))
+    found.add(layout, launch, work, &costs::STRIPS, layout.width, || parameters(layout, row, strip, 0))
 }
 
 /// Strips of `strip` bytes of rows of any size at any alignment. In place they have a kernel of their own.
@@ -62,20 +45,18 @@ pub(super) fn unaligned<const IN_PLACE: bool>(
     let family = if layout.in_place() { &kernels::UNALIGNED_STRIPS } else { &kernels::STRIPS };
     let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
     let launch = Launch::new(layout.entry(family, layout.width)?, grid, layout.width, access);
-    found.add(layout, launch, work, &costs::UNALIGNED_STRIPS, layout.width, || Strips::new(layout, row, strip, 1))
+    found.add(layout, launch, work, &costs::UNALIGNED_STRIPS, layout.width, || parameters(layout, row, strip, 1))
 }
 
-impl Strips {
-    /// Strips of `strip` bytes. There are at most as many as a grid can have thread blocks.
-    pub fn new(layout: &Layout<'_>, row: &Dimension, strip: u32, unaligned: u32) -> Self {
-        Self {
-            r: layout.parameters(layout.strips(row, strip), layout.outside().map(dim)),
-            strips_per_row: FastDiv::new(layout.bytes(row.size).div_ceil(strip.into()) as u32),
-            row_lanes: row.size,
-            strip_bytes: strip,
-            length_stride: row.length_stride,
-            unaligned,
-        }
+/// The parameters of strips of `strip` bytes. There are at most as many as a grid can have thread blocks.
+pub(super) fn parameters(layout: &Layout<'_>, row: &Dimension, strip: u32, unaligned: u32) -> Strips {
+    Strips {
+        r: layout.parameters(layout.strips(row, strip), layout.outside().map(dim)),
+        strips_per_row: FastDiv::new(layout.bytes(row.size).div_ceil(strip.into()) as u32),
+        row_lanes: row.size,
+        strip_bytes: strip,
+        length_stride: row.length_stride,
+        unaligned,
     }
 }
 

@@ -1,48 +1,18 @@
 //! reverse_transposed.cu: tensors that are contiguous along different dimensions.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
-use super::fast_div::FastDiv;
-use super::layout::parameters::{axis_dim, dim, Reverse, ReverseDim};
+use super::layout::parameters::{axis_dim, dim};
 use super::layout::work::WARP;
 use super::layout::{Candidates, Layout, NOT_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
-use crate::cuda::costs;
 use crate::cuda::estimate::{ceil, Work};
-use crate::cuda::kernels;
 use crate::cuda::launch::{Grid, Launch};
-use crate::cuda::tuning::transposed::*;
-use crate::cuda::tuning::{THREADS, VEC16};
+use crate::cuda::parameters::transposed::*;
+use crate::cuda::parameters::{FastDiv, ReverseDim, THREADS};
+use crate::cuda::tuning::VEC16;
+use crate::cuda::{costs, kernels};
 use crate::plan::reverse_plan::Dimension;
-
-/// `Along` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Along {
-    inner: ReverseDim,
-    outer: ReverseDim,
-    size: u32,
-}
-
-/// `Transposed` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Transposed {
-    r: Reverse,
-    along_in: Along,
-    along_out: Along,
-    tiles: FastDiv,
-    tiles_along_out: FastDiv,
-    how: u32,
-    two: u32,
-}
-const _: () = assert!(size_of::<Transposed>() == 496 && std::mem::offset_of!(Transposed, r) == 0);
-
-/// How elements of 1 and 2 bytes are reversed: the table in the kernel file (same there).
-const READ: u32 = 0;
-const WRITE: u32 = 1;
-const REVERSE_ROWS: u32 = 2;
-const REVERSE_COLUMNS: u32 = 3;
 
 /// The elements of a tensor that are contiguous.
 #[derive(Clone, Copy)]
@@ -215,22 +185,6 @@ pub(super) fn transposed<const VECTORS: bool>(
     })
 }
 
-/// `Direct` of the kernel file.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Direct {
-    r: Reverse,
-    threads: [FastDiv; TILE_DIMS],
-    steps: [u32; TILE_DIMS],
-    sizes: [u32; TILE_DIMS],
-    next: ReverseDim,
-    repeated: u32,
-    tiles: u32,
-    tile_rank: u32,
-    scatters: u32,
-}
-const _: () = assert!(size_of::<Direct>() == 488 && std::mem::offset_of!(Direct, r) == 0);
-
 /// A dimension of a tile: its place among the dimensions (the axis is the last), and the elements of a tile along it.
 #[derive(Clone, Copy)]
 struct Cut {
@@ -257,7 +211,7 @@ impl Cuts {
     /// the input's.
     fn new(layout: &Layout<'_>, along_output: u32) -> Self {
         let axis = layout.dimensions.len();
-        let mut dimensions: Vec<Cut> = Vec::with_capacity(TILE_DIMS);
+        let mut dimensions: Vec<Cut> = Vec::with_capacity(TILE_DIMS as usize);
         let mut take = |mut left: u32, stride: fn(&Dimension) -> u32| {
             for _ in 0..TILE_DIMS / 2 {
                 let Some(place) = innermost(layout, &dimensions, stride) else { break };

@@ -1,57 +1,16 @@
 //! The parameters of every kernel of REVERSE_SUBSEQUENCES.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 use super::Layout;
-use crate::cuda::select::fast_div::FastDiv;
-use crate::desc::MAX_DIMENSIONS;
+use crate::cuda::parameters::{FastDiv, Reverse, ReverseDim, MAX_DIMS};
 use crate::plan::reverse_plan::Dimension;
-
-/// `ReverseDim` of kernels/reverse.cuh.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(in crate::cuda::select) struct ReverseDim {
-    pub size: FastDiv,
-    pub in_stride: u32,
-    pub out_stride: u32,
-    pub length_stride: u32,
-    pub axis: u32,
-}
-
-/// `Reverse` of kernels/reverse.cuh: the parameters of every kernel but the small ones. Strides count the kernel's
-/// units.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub(in crate::cuda::select) struct Reverse {
-    pub input: u64,
-    pub lengths: u64,
-    pub out: u64,
-    pub items: u32,
-    pub rank: u32,
-    pub axis_size: u32,
-    pub axis_in_stride: u32,
-    pub axis_out_stride: u32,
-    pub wide_lengths: u32,
-    pub dims: [ReverseDim; MAX_DIMENSIONS],
-    pub in_bytes: u64,
-    pub form: u32,
-    pub reserved: u32,
-}
-
-/// How elementwise kernels copy (same in reverse.cuh).
-pub(in crate::cuda::select) const SINGLE_UNITS: u32 = 0;
-pub(in crate::cuda::select) const GATHERED_VECTORS: u32 = 1;
-pub(in crate::cuda::select) const GATHERED_HALF_VECTORS: u32 = 2;
-/// Added to the last two: every vector is in one row of the output.
-pub(in crate::cuda::select) const IN_ROWS: u32 = 4;
-
-const _: () = assert!(size_of::<ReverseDim>() == 32 && size_of::<Reverse>() == 320);
 
 impl Layout<'_> {
     /// Parameters with strides in elements. `list` has the outermost dimension first. There are at most as many items
     /// as elements.
     pub fn parameters(&self, items: u64, list: impl DoubleEndedIterator<Item = ReverseDim>) -> Reverse {
-        let mut dims = [ReverseDim::zeroed(); MAX_DIMENSIONS];
+        let mut dims = [ReverseDim::zeroed(); MAX_DIMS as usize];
         let mut rank = 0;
         for (place, dim) in dims.iter_mut().zip(list.rev()) {
             *place = dim;
@@ -69,7 +28,7 @@ impl Layout<'_> {
             wide_lengths: self.wide_lengths.into(),
             dims,
             in_bytes: self.input_bytes,
-            form: SINGLE_UNITS,
+            form: 0,
             reserved: 0,
         }
     }

@@ -18,6 +18,8 @@ mod strips;
 mod transposed;
 
 #[cfg(all(test, in_repository))]
+mod count_tests;
+#[cfg(all(test, in_repository))]
 pub(super) mod estimate_tests;
 
 use std::borrow::Borrow;

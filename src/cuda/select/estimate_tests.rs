@@ -20,7 +20,7 @@ use crate::operator_plan::OperatorPlan;
 use crate::plan::reverse_plan::Plan;
 
 /// The plan of a layout: the columns of a line of times from `width` on.
-fn plan(columns: &[&str]) -> Plan {
+pub(super) fn plan(columns: &[&str]) -> Plan {
     let list = |text: &str| -> Vec<u32> { text.split('x').map(|number| number.parse().expect("a number")).collect() };
     let [width, sizes, axis, in_strides, out_strides, lengths] = columns else { panic!("{columns:?}") };
     let data_type = match *width {

@@ -1,0 +1,265 @@
+//! Counts what kernels do a second way, element by element, on small layouts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::estimate_tests::plan;
+use super::layout::work::Side;
+use super::layout::Layout;
+use super::{reverse_subsequences as reverse, Candidate};
+use crate::cuda::parameters::columns::Columns;
+use crate::cuda::parameters::rows::RowTiles;
+use crate::cuda::parameters::segments::Segments;
+use crate::cuda::{GpuTarget, Mode};
+use crate::plan::reverse_plan::{Dimension, Plan};
+
+/// An element: its byte in the input and in the output, its position on the axis, which row it is in, and its place
+/// there. Elements of a row are contiguous in both tensors, if those of any dimension are.
+struct Element {
+    bytes: [u64; 2],
+    t: u64,
+    row: u64,
+    column: u64,
+}
+
+fn elements(plan: &Plan) -> Vec<Element> {
+    let width = u64::from(plan.width);
+    let mut found = vec![Element { bytes: [0; 2], t: 0, row: 0, column: 0 }];
+    for (n, d) in plan.dimensions.iter().chain([&plan.axis]).enumerate() {
+        let is_axis = n == plan.dimensions.len();
+        let is_row = !is_axis && d.in_stride == 1 && d.out_stride == 1;
+        let step = |before: &Element, c: u64| Element {
+            bytes: [
+                before.bytes[0] + c * u64::from(d.in_stride) * width,
+                before.bytes[1] + c * u64::from(d.out_stride) * width,
+            ],
+            t: if is_axis { c } else { before.t },
+            row: if is_row || is_axis { before.row } else { before.row * u64::from(d.size) + c },
+            column: if is_row { c } else { before.column },
+        };
+        found = found.iter().flat_map(|before| (0..d.size.into()).map(move |c| step(before, c))).collect();
+    }
+    found
+}
+
+fn count<T: Ord>(of: impl Iterator<Item = T>) -> u64 {
+    of.collect::<BTreeSet<T>>().len() as u64
+}
+
+/// The mean of a count over all addresses at which a tensor may begin in a line of 64 bytes, at multiples of 64 if its
+/// rows are.
+fn mean(plan: &Plan, is_aligned: bool, of: impl Fn(u64) -> u64) -> f64 {
+    let begins: Vec<u64> = (0..64).step_by(if is_aligned { 64 } else { plan.width as usize }).collect();
+    begins.iter().map(|&begin| of(begin) as f64).sum::<f64>() / begins.len() as f64
+}
+
+fn assert_near(found: f64, counted: f64, part: f64, what: &str) {
+    assert!((found - counted).abs() <= part * counted, "{what}: {found}, counted {counted}");
+}
+
+/// The fields of a layout, and whether its rows begin at multiples of 64 bytes.
+const LAYOUTS: [(&str, bool); 7] = [
+    ("2,6x200,1,200x1,200x1,6x1", false),
+    ("1,20x297,1,416x1,384x1,20x1", false),
+    ("4,3x16x48,1,768x48x1,768x48x1,3x1x1", true),
+    ("2,2x30x96,1,2880x96x1,2880x96x1,2x1x96", true),
+    ("8,2x30x20,1,720x24x1,720x24x1,2x1x20", true),
+    ("4,64x96,0,96x1,1x64,1x96", true),
+    ("2,4x10x64,1,0x64x1,640x64x1,4x1x1", true),
+];
+
+fn target() -> GpuTarget {
+    "h100".parse().expect("a target")
+}
+
+#[test]
+fn memory_is_the_sectors_of_all_elements() {
+    for (fields, is_aligned) in LAYOUTS {
+        let plan = plan(&fields.split(',').collect::<Vec<_>>());
+        let all = elements(&plan);
+        let has_length = |d: &&Dimension| d.length_stride != 0;
+        let lengths: u32 = plan.dimensions.iter().filter(has_length).map(|d| d.size).product();
+        let lengths = f64::from(4 * lengths);
+        let pieces = |side: usize, size: u64| {
+            mean(&plan, is_aligned, |begin| count(all.iter().map(|element| (element.bytes[side] + begin) / size)))
+        };
+        let [input, output, pairs] = [pieces(0, 32), pieces(1, 32), pieces(0, 64)];
+        // Sectors that are written in part are also read.
+        let whole = mean(&plan, is_aligned, |begin| {
+            let mut sectors: Vec<u64> = all.iter().map(|element| (element.bytes[1] + begin) / 32).collect();
+            sectors.sort_unstable();
+            sectors.chunk_by(|a, b| a == b).filter(|same| same.len() as u32 * plan.width == 32).count() as u64
+        });
+        let target = target();
+        let found = Layout::new(&plan, Mode::Copying, &target).work();
+        let moved = 32.0 * (input + output + (2.0 * pairs - input) + (output - whole)) + lengths;
+        assert_near(found.bytes, moved, 0.06, &format!("{fields}: bytes"));
+        assert_near(found.misses * 32.0, moved, 0.06, &format!("{fields}: misses"));
+        assert_near(found.footprint, 32.0 * (input + output) + lengths, 0.03, &format!("{fields}: footprint"));
+        assert_near(found.accesses, input + output, 0.03, &format!("{fields}: accesses"));
+        if !plan.in_place {
+            continue;
+        }
+        // In place, with many lengths: what is below them moves, and memory reads pairs of sectors.
+        let mut state = 1u64;
+        let mut random = |most: u32| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % (u64::from(most) + 1)
+        };
+        let varies_in_row = plan.dimensions.iter().any(|d| d.out_stride == 1 && d.length_stride != 0);
+        let (mut moving, mut read, mut written) = (0.0, 0.0, 0.0);
+        for turn in 0..200 {
+            let begin = if is_aligned { 0 } else { turn * u64::from(plan.width) % 64 };
+            let mut lengths = BTreeMap::new();
+            let mut below = Vec::new();
+            for element in &all {
+                let lane = (element.row, if varies_in_row { element.column } else { 0 });
+                let length = *lengths.entry(lane).or_insert_with(|| random(plan.axis.size));
+                if element.t < length {
+                    below.push(element.bytes[0] + begin);
+                    moving += if 2 * element.t + 1 == length { 0.0 } else { 1.0 };
+                }
+            }
+            read += 2.0 * count(below.iter().map(|byte| byte / 64)) as f64;
+            written += count(below.iter().map(|byte| byte / 32)) as f64;
+        }
+        let layout = Layout::new(&plan, Mode::InPlace, &target);
+        assert_near(layout.moving(), moving / 200.0 / all.len() as f64, 0.1, &format!("{fields}: moving"));
+        let sectors = (read + written) / 200.0 / 2.0 / input;
+        assert_near(layout.moving_sectors(), sectors.min(1.0), 0.15, &format!("{fields}: moving sectors"));
+    }
+}
+
+/// Thread blocks of a candidate, and the steps of a thread that wait for each other, counted, if this is how its kernel
+/// cuts the layout.
+fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate) -> Option<(u64, Option<f64>)> {
+    let (name, grid) = (found.launch.entry.name, found.launch.grid);
+    let kernel = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').trim_end_matches("_in_place");
+    let (_, unit) = found.costs?;
+    let (unit, access, variant) = (u64::from(unit), u64::from(found.launch.access), u64::from(found.variant.1));
+    let (width, threads, size) = (u64::from(plan.width), u64::from(grid.threads), u64::from(plan.axis.size));
+    let copies = mode == Mode::Copying;
+    // In place, pairs of units.
+    let items: Vec<&Element> = all.iter().filter(|element| copies || element.t < size / 2).collect();
+    let units = |size: u64| count(items.iter().map(|element| element.bytes[1] / size));
+    // Vectors of a run at any address, and steps of a thread that takes every nth.
+    let vectors = |bytes: u64| (0..).find(|n| n * 16 >= bytes + 16 - width).unwrap_or(0);
+    let steps = |items: u64, threads: u64| (0..items).step_by(threads as usize).count() as f64;
+    let row_bytes = width * count(all.iter().map(|element| element.column));
+    let rows = count(all.iter().map(|element| (element.row, element.t)));
+    let lanes = count(all.iter().map(|element| (element.row, element.column)));
+    let pieces = |size: u64| count(all.iter().map(|element| (element.row, element.column * width / size)));
+    let words = bytemuck::cast_slice(&found.launch.params);
+    Some(match kernel {
+        "reverse_small" if found.variant.0 == "exchanges" => return None,
+        "reverse_small" => {
+            let gathers = plan.dimensions.iter().any(|d| d.out_stride == 1 && d.length_stride != 0);
+            let waits = copies && gathers && found.variant.0.is_empty();
+            (units(unit).div_ceil(256), Some(if waits { 2.0 } else { 1.0 }))
+        }
+        "reverse_elementwise" if found.variant.0.starts_with("gathers") => (units(variant).div_ceil(256), Some(1.0)),
+        "reverse_elementwise" if copies => (units(unit).div_ceil(4 * 256), Some(2.0)),
+        "reverse_elementwise" => (units(unit).div_ceil(2 * 256), Some(1.0)),
+        "reverse_rows" => ((rows * vectors(row_bytes)).div_ceil(2 * 256), Some(1.0)),
+        "reverse_row_tiles" => {
+            let params: RowTiles = bytemuck::pod_read_unaligned(&words[..size_of::<RowTiles>()]);
+            let [rows, bytes] = [params.rows_per_tile, params.tile_row_bytes].map(u64::from);
+            let tile = |element: &&Element| (element.row, element.t / rows, element.column * width / bytes);
+            let threads = if copies { threads } else { threads / 2 };
+            let reverses = rows > 1 && (copies || unit > 1 || row_bytes < 16);
+            let swaps = if reverses { steps(rows * bytes / unit / 2, threads) } else { 0.0 };
+            (count(items.iter().map(tile)), Some(2.0 * steps((rows * bytes).div_ceil(16), threads) + swaps / 4.0))
+        }
+        "reverse_packed_lanes" | "reverse_packed_rows" => {
+            let params: Segments = bytemuck::pod_read_unaligned(&words[..size_of::<Segments>()]);
+            let is_group = params.vectors_per_segment > 0;
+            let together = if is_group { threads >> params.group_size_log2 } else { params.segments_per_block.into() };
+            (if kernel == "reverse_packed_lanes" { lanes } else { rows / size }.div_ceil(together), None)
+        }
+        "reverse_columns" => {
+            let params: Columns = bytemuck::pod_read_unaligned(&words[..size_of::<Columns>()]);
+            ((rows / size).div_ceil(params.groups_per_block.into()), None)
+        }
+        "reverse_lanes" => {
+            let lane = size * width;
+            let of_lane = if found.launch.alignment == 16 { lane.div_ceil(16) } else { vectors(lane) };
+            let together = u64::from(grid.shared) / 16 / (of_lane + 3);
+            (lanes.div_ceil(together), Some(2.0 + steps(of_lane, threads / together)))
+        }
+        "reverse_strips" | "reverse_unaligned_strips" => (pieces(variant), None),
+        "reverse_clusters" => (8 * pieces(variant), None),
+        "reverse_thread_columns" => {
+            let barrier = if copies { 0.0 } else { 1.0 };
+            (pieces(access).div_ceil(threads), Some(2.0 * steps(size, 8) + barrier))
+        }
+        _ => return None,
+    })
+}
+
+#[test]
+fn grids_have_a_thread_for_each_item() {
+    let mut kernels = BTreeSet::new();
+    for (fields, _) in LAYOUTS {
+        let plan = plan(&fields.split(',').collect::<Vec<_>>());
+        let all = elements(&plan);
+        for mode in Mode::ALL.into_iter().filter(|mode| *mode == Mode::Copying || plan.in_place) {
+            for found in reverse::candidates(&plan, &target(), mode) {
+                let name = found.launch.entry.name;
+                // A kernel that copies in place does what it does apart.
+                let of = if name.contains("in_place") { Mode::InPlace } else { Mode::Copying };
+                let Some((blocks, rounds)) = blocks_and_rounds(&plan, &all, of, &found) else { continue };
+                let what = format!("{fields}: {name}, {}", found.variant());
+                assert_eq!(u64::from(found.launch.grid.blocks), blocks, "{what}: thread blocks");
+                assert_eq!(found.work.rounds, rounds.unwrap_or(found.work.rounds), "{what}: rounds");
+                kernels.insert(name);
+            }
+        }
+    }
+    assert!(kernels.len() > 30, "{kernels:?}");
+}
+
+/// The threads of a warp take neighbouring elements of the output.
+#[test]
+fn warps_access_the_sectors_of_their_elements() {
+    for (fields, _) in LAYOUTS {
+        let plan = plan(&fields.split(',').collect::<Vec<_>>());
+        let mut all = elements(&plan);
+        all.sort_by_key(|element| element.bytes[1]);
+        let target = target();
+        let layout = Layout::new(&plan, Mode::Copying, &target);
+        for (side, n) in [(Side::Input, 0), (Side::Output, 1)] {
+            let counted = mean(&plan, false, |begin| {
+                all.chunks(32).map(|warp| count(warp.iter().map(|element| (element.bytes[n] + begin) / 32))).sum()
+            });
+            let found = layout.accesses(side, plan.width, 1, false);
+            assert_near(found, counted, 0.2, &format!("{fields}: accesses of the {side:?}"));
+        }
+    }
+}
+
+/// Two strips that share a sector both read and write it, and read it again if they write a part of it.
+#[test]
+fn strips_move_the_sectors_of_each() {
+    let mut strips = 0;
+    for (fields, _) in LAYOUTS {
+        let plan = plan(&fields.split(',').collect::<Vec<_>>());
+        let all = elements(&plan);
+        let target = target();
+        let once = Layout::new(&plan, Mode::Copying, &target).work();
+        for found in reverse::candidates(&plan, &target, Mode::Copying) {
+            if !found.variant.0.starts_with("strips") || found.launch.access < 4 || found.launch.alignment < 4 {
+                continue;
+            }
+            let strip = u64::from(found.variant.1);
+            let sectors = |side: usize| {
+                let strip_of = |element: &Element| element.column * u64::from(plan.width) / strip;
+                count(all.iter().map(|element| (element.row, strip_of(element), element.bytes[side] / 32)))
+            };
+            let repeated = (sectors(0) + sectors(1)) as f64 - once.accesses;
+            let times = if strip < 32 { 2.0 } else { 1.0 };
+            let what = format!("{fields}: {}, {}", found.launch.entry.name, found.variant());
+            assert_near(found.work.bytes, once.bytes + times * repeated * 32.0, 0.02, &what);
+            strips += 1;
+        }
+    }
+    assert!(strips > 6, "{strips}");
+}

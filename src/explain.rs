@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::cuda::select::{chosen, Candidate};
-use crate::cuda::{GpuTarget, Launch, Launcher, Mode};
+use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::device::operator::{CompiledOperator, Operator};
 use crate::operator_plan::OperatorPlan;
 pub use crate::plan::MergedDimension;
@@ -109,7 +109,7 @@ impl CompiledOperator {
             // With the options of compiling, other launches may have been chosen.
             if let Some(launches) = inner.launcher.as_ref().and_then(|launcher| launcher.launches(mode)) {
                 explained.launches = launches.map(explain_launch).collect();
-                if inner.launcher.as_ref().is_some_and(Launcher::is_generic) {
+                if inner.launcher.as_ref().is_some_and(|launcher| launcher.is_generic()) {
                     explained.launches.iter_mut().for_each(|launch| launch.specializable = false);
                 }
             }

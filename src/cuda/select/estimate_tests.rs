@@ -129,7 +129,7 @@ fn choices_for_recorded_layouts_are_those_of_the_golden_file() {
                     // For aligned pointers, then for more.
                     if candidate.launch.alignment < least {
                         least = candidate.launch.alignment;
-                        let _ = write!(chosen, " {} {}", candidate.launch.entry.name, candidate.variant);
+                        let _ = write!(chosen, " {} {}", candidate.launch.entry.name, candidate.variant());
                     }
                 }
                 // FNV-1a.

@@ -1,5 +1,5 @@
-//! The structures that kernels take, and the numbers that both sides know. kernels/parameters.cuh has them with comments;
-//! `scripts/prebuilt.sh` writes the Rust side, with a module for each namespace.
+//! The structures that kernels take, and the numbers that both sides know. kernels/parameters.cuh has them with
+//! comments. `scripts/prebuilt.sh` writes the Rust side, with a module for each namespace.
 
 include!("../../kernels/prebuilt/parameters.rs");
 

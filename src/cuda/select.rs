@@ -75,7 +75,7 @@ pub(crate) struct Candidate {
     /// The name of its variant, with `{}` for a number, and the number: `strips of {} bytes`, 64. Empty if there is one
     /// only.
     variant: (&'static str, u32),
-    /// What it would do, and what that costs: the costs of its family, and the bytes of its unit. Fills do not count it.
+    /// What it would do, and what that costs: the costs of its family, and the bytes of its unit. Fills count nothing.
     #[cfg_attr(not(all(test, in_repository)), allow(dead_code))] // tests check it
     work: Work,
     #[cfg_attr(not(all(test, in_repository)), allow(dead_code))]
@@ -103,8 +103,8 @@ impl Candidate {
     }
 }
 
-/// Of candidates, fastest first, those for pointers at multiples of `pointer_alignment`: the first, then each that
-/// accepts more pointers than those before it, down to one that accepts all.
+/// The candidates for pointers at multiples of `pointer_alignment`, from all candidates, fastest first: the first, then
+/// each that accepts more pointers than those before it, down to one that accepts all.
 pub(crate) fn chosen<C: Borrow<Candidate>>(
     mut candidates: impl Iterator<Item = C>,
     pointer_alignment: u32,

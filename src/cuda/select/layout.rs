@@ -184,7 +184,7 @@ pub(super) struct Candidates {
     found: Vec<Candidate>,
     /// Leaves out those that are never chosen: one that accepts these pointers has a lesser estimate.
     only_fastest: bool,
-    /// Of the kernel that adds candidates: the variant, and what its estimates are multiplied by.
+    /// The variant of the kernel that adds candidates, and what its estimates are multiplied by.
     pub variant: (&'static str, u32),
     pub factor: f64,
 }
@@ -194,8 +194,8 @@ impl Candidates {
         Self { found: Vec::with_capacity(8), only_fastest, variant: ("", 0), factor: 1.0 }
     }
 
-    /// Adds a kernel that can run a layout, with its work in units of `unit` bytes. `params` makes the parameters of the
-    /// launch.
+    /// Adds a kernel that can run a layout, with its work in units of `unit` bytes. `params` makes the parameters of
+    /// the launch.
     pub fn add<P: Pod>(
         &mut self,
         layout: &Layout<'_>,
@@ -207,13 +207,11 @@ impl Candidates {
     ) -> Result<(), RejectReason> {
         let terms = estimate::terms(&work, launch.grid, layout.target);
         let microseconds = self.factor * estimate::microseconds(costs.of(layout.mode, unit), &terms);
-        let is_faster = |other: &Candidate| {
-            let alignments = other.launch.alignment.cmp(&launch.alignment);
-            alignments.is_le() && other.microseconds.is_some_and(|least| least.total_cmp(&microseconds).is_le())
-        };
+        let (microseconds, costs) = (Some(microseconds), Some((costs, unit)));
+        let is_faster =
+            |other: &Candidate| other.launch.alignment <= launch.alignment && other.microseconds <= microseconds;
         if !self.only_fastest || !self.found.iter().any(is_faster) {
             let launch = Launch { params: words(params()), ..launch };
-            let (microseconds, costs) = (Some(microseconds), Some((costs, unit)));
             self.found.push(Candidate { launch, variant: self.variant, work, costs, microseconds, time: None });
         }
         Ok(())
@@ -221,8 +219,10 @@ impl Candidates {
 
     /// The least estimate first. Of equal ones, the first is what accepts the most pointers.
     pub fn sorted(mut self) -> Vec<Candidate> {
-        let key = |of: &Candidate| (of.microseconds.unwrap_or_default(), of.launch.alignment);
-        self.found.sort_by(|a, b| key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1)));
+        self.found.sort_by(|a, b| {
+            let estimates = a.microseconds.unwrap_or_default().total_cmp(&b.microseconds.unwrap_or_default());
+            estimates.then(a.launch.alignment.cmp(&b.launch.alignment))
+        });
         self.found
     }
 }

@@ -79,8 +79,8 @@ pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> 
     layouts
 }
 
-/// Every candidate of a plan or, with `only_fastest`, those that may be chosen. Passes each kernel's name to `tried`, with
-/// the reason if it cannot run the layout of the plan's elements.
+/// Every candidate of a plan or, with `only_fastest`, those that may be chosen. Passes each kernel's name to `tried`,
+/// with the reason if it cannot run the layout of the plan's elements.
 fn find(
     layouts: &[Layout<'_>],
     only_fastest: bool,

@@ -12,25 +12,19 @@ pub(crate) struct Work {
     /// Bytes of sectors that are read and written, of what memory moves with them, and of lengths. A sector that thread
     /// blocks share counts for each if they do not read it together.
     pub bytes: f64,
-    /// Bytes of memory that the tensors take. Little memory is still in the L2 cache.
-    pub footprint: f64,
-    /// Sectors, or lines of the L1 cache, that the warps access, with repetitions.
-    pub accesses: f64,
     /// Sectors that the L1 cache does not serve, with repetitions. The first access to each of `bytes` is among them.
     pub misses: f64,
-    /// Steps of warps that move units, with idle threads.
-    pub steps: f64,
-    /// Steps of warps for single elements or positions: shared memory, loops over dimensions, lengths.
-    pub details: f64,
     /// Steps of one thread that wait for each other.
     pub rounds: f64,
 }
 
-/// The number of terms.
-pub(crate) const TERMS: usize = 8;
+/// Threads of a warp, which access memory together.
+pub(crate) const WARP: f64 = 32.0;
 
-/// What the terms of one kernel cost, fitted to measured times: launch, memory, accesses, misses, steps, details,
-/// thread blocks, rounds.
+/// The number of terms.
+pub(crate) const TERMS: usize = 5;
+
+/// What the terms of one kernel cost, fitted to measured times: launch, memory, misses, warps, rounds.
 pub(crate) type Costs = [f32; TERMS];
 
 /// The costs of the kernels of a family, by the width of their unit, from one byte up.
@@ -55,15 +49,12 @@ impl FamilyCosts {
 const RESERVED_SHARED: u32 = 1 << 10;
 const MOST_BLOCKS: u32 = 32;
 
-// What follows was set by hand. The costs are fitted with it.
+// What follows was set by hand. The costs are fitted with it, and docs/design/selection.md has the loss with others.
 
-/// Tensors of at most one part in so many of the L2 cache are still there.
-const CACHED_PART: f64 = 64.0;
-/// How much longer a launch takes if its data are not in the L2 cache, and how much faster that cache is than memory.
-const COLD: f64 = 0.45;
-const CACHE_SPEED: f64 = 2.0;
 /// A multiprocessor alone gets so many times its share of the memory bandwidth.
 const ALONE: f64 = 3.0;
+/// Rounds that the start of a warp is worth.
+const START: f64 = 2.0;
 
 /// Rounds up. `f64::ceil` is a call of a function where the processor is not known to have an instruction for it.
 pub(crate) fn ceil(number: f64) -> f64 {
@@ -75,9 +66,8 @@ pub(crate) fn ceil(number: f64) -> f64 {
     }
 }
 
-/// The terms of the formula: a factor for the launch's latency; microseconds of the memory; microseconds of the
-/// multiprocessors, at a cycle for each access, repeated miss, step, detail and thread block; rounds that follow each
-/// other.
+/// The terms of the formula: the launch; microseconds of the memory; microseconds of the multiprocessors, at a cycle
+/// for each repeated miss and for each round of a warp; rounds that follow each other.
 pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS] {
     let multiprocessors = f64::from(target.multiprocessors);
     let by_shared = (target.shared_memory + RESERVED_SHARED) / (grid.shared + RESERVED_SHARED);
@@ -86,18 +76,13 @@ pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS]
     let waves = (blocks / (multiprocessors * f64::from(resident))).max(1.0);
     // The busiest multiprocessor, compared with the mean.
     let unevenness = ceil(blocks / multiprocessors) * multiprocessors / blocks;
-    let is_cold = work.footprint > f64::from(target.l2_cache) / CACHED_PART;
     let memory = work.bytes / (f64::from(target.bandwidth) * 1e3);
-    let speed = if is_cold { 1.0 } else { CACHE_SPEED };
     let cycles = |count: f64| count * unevenness / (multiprocessors * f64::from(target.clock));
     [
-        if is_cold { 1.0 + COLD } else { 1.0 },
-        memory * (1.0 / speed).max(unevenness / ALONE),
-        cycles(work.accesses),
+        1.0,
+        memory * (unevenness / ALONE).max(1.0),
         cycles((work.misses - work.bytes / f64::from(SECTOR)).max(0.0)),
-        cycles(work.steps),
-        cycles(work.details),
-        cycles(blocks),
+        cycles(blocks * f64::from(grid.threads) / WARP * (START + work.rounds)),
         work.rounds * waves,
     ]
 }
@@ -106,6 +91,6 @@ pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS]
 /// rounds.
 pub(crate) fn microseconds(costs: &Costs, terms: &[f64; TERMS]) -> f64 {
     let term = |n: usize| f64::from(costs[n]) * terms[n];
-    let multiprocessors: f64 = (2..=6).map(term).sum();
-    term(0) + (term(1) * term(1) + multiprocessors * multiprocessors).sqrt() + term(7)
+    let multiprocessors = term(2) + term(3);
+    term(0) + (term(1) * term(1) + multiprocessors * multiprocessors).sqrt() + term(4)
 }

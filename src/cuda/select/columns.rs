@@ -1,11 +1,11 @@
 //! reverse_columns.cu: lanes side by side, each with its own length: few in adjacent groups, or any with few rows.
 
 use super::layout::parameters::{dim, dim_in_units};
-use super::layout::work::{Side, WARP};
+use super::layout::work::Side;
 use super::layout::{are_adjacent, Candidates, Layout, NO_ROW};
 use super::segments::per_block;
 use super::{grid, reject_if, RejectReason};
-use crate::cuda::estimate::{ceil, Work};
+use crate::cuda::estimate::{ceil, Work, WARP};
 use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::parameters::columns::{Columns, ThreadColumns, LOADS_IN_FLIGHT};
 use crate::cuda::parameters::{FastDiv, THREADS};
@@ -38,12 +38,8 @@ pub(super) fn columns(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Re
     let (size, threads) = (shared as f64, f64::from(THREADS));
     let work = Work {
         bytes: once.bytes * whole,
-        accesses: once.accesses * whole,
         misses: once.misses * whole,
-        steps: layout.elements() as f64 * f64::from(layout.width) / f64::from(VEC16) / WARP,
-        details: layout.elements() as f64 / WARP * layout.moving(),
         rounds: (size / f64::from(VEC16) + size / f64::from(layout.width)) / threads / 4.0,
-        ..once
     };
     let launch = Launch::new(layout.entry(&kernels::COLUMNS, layout.width)?, grid, layout.width, layout.width);
     found.add(layout, launch, work, &costs::COLUMNS, layout.width, || Columns {
@@ -80,11 +76,7 @@ pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32, found: &mut Cand
     // The L1 cache does not keep what is written in parts.
     let again = layout.again(Side::Output, written) * layout.moving_sectors();
     let work = Work {
-        accesses: written * 2.0 * layout.moving_sectors(),
         misses: once.misses + again,
-        // In place, a warp goes down to the end of its longest lane.
-        steps: warps * rows * 2.0,
-        details: layout.elements() as f64 / WARP,
         rounds: 2.0 * ceil(rows / f64::from(LOADS_IN_FLIGHT)) + if layout.in_place() { 1.0 } else { 0.0 },
         ..once
     };

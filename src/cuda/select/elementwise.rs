@@ -1,7 +1,7 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
 use super::layout::parameters::dim_in_units;
-use super::layout::work::{Side, WARP};
+use super::layout::work::Side;
 use super::layout::{Candidates, Layout, NOT_DIVIDED, NO_BLOCK};
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::estimate::Work;
@@ -19,7 +19,7 @@ pub(super) fn units(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> R
     let items = items(layout, unit)?;
     let per_thread = if layout.in_place() { PAIRS_PER_THREAD } else { ITEMS_PER_THREAD };
     let grid = Grid { blocks: blocks(items, per_thread), threads: THREADS, shared: 0 };
-    let work = work(layout, unit, grid, per_thread, false);
+    let work = work(layout, unit, per_thread, false);
     let launch = Launch::new(layout.entry(&kernels::ELEMENTWISE, unit)?, grid, unit, unit);
     found.add(layout, launch, work, &costs::ELEMENTWISE, unit, || parameters(layout, unit, steps(layout), SINGLE_UNITS))
 }
@@ -36,10 +36,7 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32, found: &mut Candidates) -
     let once = layout.work();
     let work = Work {
         bytes: once.bytes + layout.moved_again(Side::Input, accesses, false),
-        accesses: accesses + layout.accesses(Side::Output, layout.width, 1, false),
         misses: once.misses + layout.missed_again(Side::Input, accesses, true),
-        steps: items as f64 / f64::from(elements) / WARP,
-        details: items as f64 / WARP,
         ..once
     };
     let grid = Grid { blocks: blocks(items, elements), threads: THREADS, shared: 0 };
@@ -58,35 +55,28 @@ fn are_in_rows(layout: &Layout<'_>, elements: u32) -> bool {
 }
 
 /// The work of units, or pairs of units, that threads move one by one.
-pub(super) fn work(layout: &Layout<'_>, unit: u32, grid: Grid, per_thread: u32, scatters: bool) -> Work {
+pub(super) fn work(layout: &Layout<'_>, unit: u32, per_thread: u32, scatters: bool) -> Work {
     let once = layout.work();
-    let warps = f64::from(grid.blocks) * f64::from(grid.threads) / WARP;
-    let steps = warps * f64::from(per_thread);
     let accesses = |side: Side, at_random: bool| layout.accesses(side, unit, 1, at_random);
     // The L1 cache keeps what is read for a while, and not what is written.
-    let (accesses, missed, again) = if layout.in_place() {
+    let (missed, again) = if layout.in_place() {
         // One unit of a pair is at its own position, the other at a position that depends on the length.
         let [own, other] = [false, true].map(|at_random| accesses(Side::Input, at_random));
         let read = layout.missed_again(Side::Input, own, false) + layout.missed_again(Side::Input, other, true);
         let missed = read + layout.again(Side::Input, other);
         let again = [false, true].map(|is_written| layout.moved_again(Side::Input, other, is_written));
-        (own + other, missed, again[0] + again[1])
+        (missed, again[0] + again[1])
     } else {
         let (read, written) = (accesses(Side::Input, !scatters), accesses(Side::Output, scatters));
         let missed = layout.missed_again(Side::Input, read, !scatters) + layout.again(Side::Output, written);
         let (side, accesses) = if scatters { (Side::Output, written) } else { (Side::Input, read) };
         let again = layout.moved_again(side, accesses, scatters);
-        (read + written, missed, again)
+        (missed, again)
     };
-    let dimensions = layout.dimensions.len() + usize::from(layout.axis.size > 1);
     Work {
         bytes: once.bytes + again * layout.moving(),
-        accesses: accesses * layout.moving(),
         misses: once.misses + missed * layout.moving(),
-        steps,
-        details: if layout.has_at_most(UNROLLED_DIMENSIONS) { 0.0 } else { steps * dimensions as f64 },
         rounds: if layout.in_place() { 1.0 } else { f64::from(per_thread).sqrt() },
-        ..once
     }
 }
 

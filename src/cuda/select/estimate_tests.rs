@@ -211,27 +211,6 @@ fn offsets_near_the_largest_do_not_overflow() {
     }
 }
 
-/// The recorded layouts have at most five dimensions. Those of more loop over them, and are not estimated at 1000 times
-/// the time.
-#[test]
-fn a_dimension_more_is_not_estimated_much_slower() {
-    let target = "h100".parse().expect("a target");
-    for width in ["1", "2", "4", "8"] {
-        for (mode, in_place) in [(Mode::Copying, false), (Mode::InPlace, true)] {
-            let estimate = |sizes: &str, padded: &str, packed: &str, lengths: &str| {
-                let plan = plan(&[width, sizes, "1", padded, if in_place { padded } else { packed }, lengths]);
-                let candidates = reverse::candidates(&plan, &target, mode);
-                // What runs every layout.
-                let runs_all = candidates.iter().find(|found| found.launch.entry.name.contains("elementwise"));
-                runs_all.and_then(|found| found.estimate()).expect("an estimate")
-            };
-            let five = estimate("64x64x64x16x9", "659521x10305x161x10x1", "589824x9216x144x9x1", "64x1x64x16x9");
-            let six = estimate("64x64x64x4x4x9", "675905x10561x165x41x10x1", "589824x9216x144x36x9x1", "64x1x64x4x4x9");
-            assert!(six < five * 4, "{width} bytes, {mode:?}: {five:?}, {six:?}");
-        }
-    }
-}
-
 /// Rows of tiles are along two dimensions that are contiguous together, but not if they would have to be reversed then.
 #[test]
 fn transposed_rows_are_long_and_not_reversed() {
@@ -274,17 +253,22 @@ fn terms_of_recorded_layouts() {
     };
     let text = std::fs::read_to_string(layouts).expect("a file of layouts");
     let target: GpuTarget = std::env::var("ESTIMATE_TARGET").as_deref().unwrap_or("h100").parse().expect("a target");
-    let mut terms_of_all = String::from("layout,mode,costs,kernel,variant,alignment,terms\n");
+    let names = ["copying", "in place"];
+    let mut terms_of_all = String::from("layout,mode,costs,factor,kernel,variant,alignment,terms\n");
     for line in text.lines().skip(1) {
         let columns: Vec<&str> = line.split(',').collect();
         let plan = plan(&columns[1..7]);
-        for (mode, name) in Mode::ALL.into_iter().zip(["copying", "in place"]) {
+        for (mode, name) in Mode::ALL.into_iter().zip(names) {
             for found in reverse::candidates(&plan, &target, mode) {
                 let Candidate { launch, work, costs, .. } = &found;
                 let terms = estimate::terms(work, launch.grid, &target).map(|term| format!("{term:.6e}"));
                 let (family, unit) = costs.expect("reversals have costs");
+                // Kernels that copy in place have the costs of copying.
+                let costs_of = if launch.entry.name.contains("in_place") { Mode::InPlace } else { Mode::Copying };
+                let factor = if costs_of == mode { 1.0 } else { reverse::COPYING_IN_PLACE };
+                let costs = format!("{} {} {unit}", costs_of.of(&names), family.name);
                 let (kernel, variant, alignment) = (launch.entry.name, found.variant(), launch.alignment);
-                let line = format!("{},{name},{} {unit},{kernel},{variant},{alignment}", columns[0], family.name);
+                let line = format!("{},{name},{costs},{factor},{kernel},{variant},{alignment}", columns[0]);
                 let _ = writeln!(terms_of_all, "{line},{}", terms.join(" "));
             }
         }

@@ -1,11 +1,11 @@
 //! reverse_lanes.cu: contiguous lanes, staged whole in shared memory or cut into tiles.
 
 use super::layout::parameters::dim;
-use super::layout::work::{LINE, WARP};
+use super::layout::work::LINE;
 use super::layout::{Candidates, Layout};
 use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject_if, vectors_of_run, RejectReason};
-use crate::cuda::estimate::Work;
+use crate::cuda::estimate::{Work, WARP};
 use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::parameters::lanes::{Lanes, TILES_PER_BLOCK, VECTORS_PER_THREAD};
 use crate::cuda::parameters::{FastDiv, THREADS};
@@ -53,9 +53,6 @@ pub(super) fn whole<const ALIGNED: bool>(
     let grid = Grid { blocks, threads, shared: shared as u32 };
     let (once, lanes) = (layout.work(), layout.lane_count() as f64);
     let rounds = f64::from(vectors.div_ceil(group));
-    // Eight threads access shared memory at once. Those of different lanes conflict if the lanes begin in few banks.
-    let begins = 8 >> per_lane.trailing_zeros().min(3);
-    let conflicts = f64::from(8 / (begins * group).min(8));
     // A step of a warp accesses a piece of each of its lanes, and the lines of the pieces one after another. Four are
     // as many as its bytes fill.
     let lanes_of_warp = WARP / f64::from(group).min(WARP);
@@ -65,18 +62,14 @@ pub(super) fn whole<const ALIGNED: bool>(
         let span = layout.bytes(pitch) as f64 * lanes_of_warp + before;
         span.min(lanes_of_warp * (piece + before).max(line)) / line
     };
-    let [read, written] = layout.dimensions.last().map_or([0.0; 2], |d| [d.in_stride, d.out_stride].map(lines));
+    let written = layout.dimensions.last().map_or(0.0, |d| lines(d.out_stride));
     // Vectors that have an end of a lane, or the length in place, are stored in pieces, which no cache joins.
     let is_whole = layout.divides(layout.axis.size, VEC16) && are_aligned(layout);
     let warps = lanes / lanes_of_warp;
-    let steps = warps * f64::from(vectors.div_ceil(group.min(WARP as u32)));
     let ends = warps * if is_whole { f64::from(u8::from(layout.in_place())) } else { 2.0 };
     let forms = f64::from(VEC16 / 4 + if layout.width < 4 { VEC16 / layout.width } else { 0 });
     let work = Work {
-        accesses: steps * layout.moving() * (read.max(4.0) + written.max(4.0)),
         misses: once.misses + ends * (layout.stores_of_end() * lanes_of_warp).min(forms * written.max(1.0)),
-        steps: steps * layout.moving(),
-        details: steps * conflicts + ends * forms,
         rounds: 2.0 + rounds,
         ..once
     };
@@ -115,17 +108,7 @@ pub(super) fn long<const ALIGNED: bool>(
     reject_if(ALIGNED && layout.in_place(), "its form for aligned lanes does not run in place")?;
     let (per_lane, tiles_of_block) = tiles::<ALIGNED>(layout);
     let grid = Grid { blocks: grid(layout.lane_count() * per_lane)?, threads: THREADS, shared: 0 };
-    let once = layout.work();
-    let warps = f64::from(grid.blocks) * f64::from(THREADS) / WARP;
-    let moving = layout.moving();
-    let work = Work {
-        // Two vectors are read for each that is written.
-        accesses: once.accesses * 1.5,
-        steps: warps * f64::from(VECTORS_PER_THREAD) * tiles_of_block * moving,
-        details: layout.lane_count() as f64 / WARP,
-        rounds: (tiles_of_block * moving).max(1.0),
-        ..once
-    };
+    let work = Work { rounds: (tiles_of_block * layout.moving()).max(1.0), ..layout.work() };
     let alignment = if ALIGNED { VEC16 } else { layout.width };
     let launch = Launch::new(layout.entry(&kernels::LONG_LANES, layout.width)?, grid, alignment, VEC16);
     found.add(layout, launch, work, &costs::LONG_LANES, layout.width, || Lanes {

@@ -63,7 +63,7 @@ const ELEMENT_KERNELS: &[Kernel] = &[
 const COPY_IN_PLACE: [&str; 4] = ["reverse_columns", "reverse_thread_columns", "reverse_clusters", "reverse_strips"];
 /// They move everything, whatever the lengths are, and the others move less if lengths are short. So these must be
 /// faster by this factor (TUNING.md: COPYING_IN_PLACE), which is in their estimates.
-const COPYING_IN_PLACE: f64 = 1.1;
+pub(super) const COPYING_IN_PLACE: f64 = 1.1;
 
 /// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
 /// place there are none for lanes of one element, which do not move, and those of lanes side by side are also copied.

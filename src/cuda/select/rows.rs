@@ -1,7 +1,6 @@
 //! reverse_rows.cu: blocks of rows with one length, if the rows are not whole vectors.
 
 use super::layout::parameters::dim;
-use super::layout::work::WARP;
 use super::layout::{Candidates, Layout, NOT_DIVIDED, NOT_IN_PLACE, NO_BLOCK};
 use super::segments::{block_of_groups, less_rounding, Staged};
 use super::{blocks, grid, reject_if, vectors_of_run, RejectReason};
@@ -36,21 +35,13 @@ pub(super) fn rows(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Resul
     let rows = layout.outside_count() * u64::from(axis.size);
     let items = rows * u64::from(vectors);
     let grid = Grid { blocks: blocks(items, VECTORS_PER_THREAD), threads: THREADS, shared: 0 };
-    let steps = f64::from(grid.blocks) * f64::from(THREADS) / WARP * f64::from(VECTORS_PER_THREAD);
     let sectors = rows as f64 * layout.sectors_of_run(bytes as f64) * 2.0;
     // A vector that has an end of a row is stored in pieces, which no cache joins.
     let whole = |stride: u32| layout.divides(stride, VEC16);
     let mut strides = layout.outside().chain([axis]).flat_map(|d| [d.in_stride, d.out_stride]);
     let has_pieces = !(whole(block.size) && strides.all(whole));
     let pieces = if has_pieces { rows as f64 * 2.0 * layout.stores_of_end() } else { 0.0 };
-    let dimensions = layout.dimensions.len() + usize::from(axis.size > 1);
-    let work = Work {
-        accesses: sectors + pieces,
-        misses: sectors + pieces,
-        steps,
-        details: steps * dimensions as f64,
-        ..layout.work()
-    };
+    let work = Work { misses: sectors + pieces, ..layout.work() };
     let launch = Launch::new(layout.entry(&kernels::ROWS, 1)?, grid, layout.width, VEC16);
     found.add(layout, launch, work, &costs::ROWS, 1, || {
         let mut r = layout.parameters(items, layout.outside().map(dim));
@@ -88,10 +79,8 @@ pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32, found: &mut Candidates
     has_units(layout)?;
     let staged = Staged::new(layout)?;
     reject_if(unit < layout.width || !layout.divides(block.size, unit), NOT_DIVIDED)?;
-    let once = layout.work();
-    let vectors = layout.elements() as f64 * f64::from(layout.width) / f64::from(VEC16);
     let units = staged.bytes.div_ceil(unit.into()).div_ceil(2);
-    let (mut grid, mut work) = (staged.grid, Work { steps: vectors / WARP * 2.0 * layout.moving(), ..once });
+    let (mut grid, mut work) = (staged.grid, layout.work());
     let (mut group, mut vectors_of_group) = (staged.group(), 0);
     let rounds = if layout.in_place() {
         (group, vectors_of_group) = group_in_place(layout, &staged);
@@ -106,7 +95,6 @@ pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32, found: &mut Candidates
     } else {
         staged.rounds_of_items(units, group)
     };
-    work.details = f64::from(grid.blocks) * f64::from(grid.threads) / WARP * rounds;
     work.rounds = rounds / 4.0 + f64::from(grid.shared.div_ceil(VEC16).div_ceil(grid.threads)) / 2.0;
     let launch = Launch::new(layout.entry(&kernels::PACKED_ROWS, unit)?, grid, unit, VEC16);
     found.add(layout, launch, work, &costs::PACKED_ROWS, unit, || staged.parameters(layout, group, vectors_of_group))
@@ -157,7 +145,6 @@ pub(super) fn row_tiles<const UNIT: u32>(
     let shared = (RUN_SLACK_BEFORE + runs * (vectors + RUN_SLACK_BEHIND)) * VEC16;
     let tiles = layout.outside_count() * cut.tiles;
     let grid = Grid { blocks: grid(tiles)?, threads: THREADS, shared };
-    let warps = f64::from(grid.blocks) * f64::from(THREADS) / WARP;
     let threads = THREADS / runs;
     let tile = cut.rows_per_tile * cut.tile_row_bytes;
     let vector_rounds = f64::from(tile.div_ceil(VEC16).div_ceil(threads)) * 2.0;
@@ -166,16 +153,8 @@ pub(super) fn row_tiles<const UNIT: u32>(
         _ if layout.in_place() && joins_rows(UNIT, row) => 0.0,
         _ => f64::from((tile / UNIT / 2).div_ceil(threads)),
     };
-    let moving = layout.moving();
-    let sectors = f64::from(grid.blocks) * (f64::from(tile) / 32.0 + 1.0) * 2.0 * f64::from(runs) * moving;
-    let work = Work {
-        accesses: sectors,
-        misses: sectors,
-        steps: warps * vector_rounds * moving,
-        details: warps * unit_rounds * moving,
-        rounds: vector_rounds + unit_rounds / 4.0,
-        ..layout.work()
-    };
+    let sectors = f64::from(grid.blocks) * (f64::from(tile) / 32.0 + 1.0) * 2.0 * f64::from(runs) * layout.moving();
+    let work = Work { misses: sectors, rounds: vector_rounds + unit_rounds / 4.0, ..layout.work() };
     let launch = Launch::new(layout.entry(&kernels::ROW_TILES, UNIT)?, grid, UNIT, VEC16);
     found.add(layout, launch, work, &costs::ROW_TILES, UNIT, || RowTiles {
         r: layout.parameters(tiles, layout.outside().map(dim)),

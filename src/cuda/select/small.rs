@@ -30,10 +30,10 @@ const EXCHANGES: u32 = 2;
 /// A thread copies a unit or, in place, swaps a pair of them.
 pub(super) fn small(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     let gathers = !layout.in_place() && layout.lengths_vary_along_the_output();
-    add::<COPIES_OR_SWAPS>(layout, unit, found, &costs::SMALL, |grid| {
+    add::<COPIES_OR_SWAPS>(layout, unit, found, &costs::SMALL, || {
         // A unit is gathered when the length has arrived.
         let rounds = if gathers { 2.0 } else { 1.0 };
-        Work { rounds, ..work(layout, unit, grid, 1, !gathers) }
+        Work { rounds, ..work(layout, unit, 1, !gathers) }
     })
 }
 
@@ -41,7 +41,7 @@ pub(super) fn small(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> R
 pub(super) fn scatter(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), "it scatters only when it copies")?;
     reject_if(!layout.lengths_vary_along_the_output(), "lengths do not vary along the output")?;
-    add::<SCATTERS>(layout, unit, found, &costs::SMALL_SCATTER, |grid| work(layout, unit, grid, 1, true))
+    add::<SCATTERS>(layout, unit, found, &costs::SMALL_SCATTER, || work(layout, unit, 1, true))
 }
 
 /// In place, a thread block has whole lanes, and reads all of their units before it writes any.
@@ -50,12 +50,11 @@ pub(super) fn exchange(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -
     // Two lanes have to fit a thread block if they lie side by side.
     let most = if layout.axis.out_stride == 1 { MOST_THREADS } else { MOST_THREADS / 2 };
     reject_if(layout.axis.size > most, ("lanes have more than {} elements", most))?;
-    add::<EXCHANGES>(layout, unit, found, &costs::SMALL_EXCHANGE, |grid| {
-        let swapped = work(layout, unit, grid, 1, true);
+    add::<EXCHANGES>(layout, unit, found, &costs::SMALL_EXCHANGE, || {
+        let swapped = work(layout, unit, 1, true);
         // What does not move is read, too.
-        let read = layout.accesses(Side::Input, unit, 1, false) * (1.0 - layout.moving());
-        let bytes = swapped.footprint * (1.0 - layout.moving_sectors());
-        Work { bytes: swapped.bytes + bytes, accesses: swapped.accesses + read, ..swapped }
+        let bytes = layout.sectors(Side::Input) * f64::from(SECTOR) * (1.0 - layout.moving_sectors());
+        Work { bytes: swapped.bytes + bytes, ..swapped }
     })
 }
 
@@ -64,7 +63,7 @@ fn add<const HOW: u32>(
     unit: u32,
     found: &mut Candidates,
     costs: &'static FamilyCosts,
-    work: impl FnOnce(Grid) -> Work,
+    work: impl FnOnce() -> Work,
 ) -> Result<(), RejectReason> {
     let exchanges = HOW == EXCHANGES;
     elements_of(layout, unit)?;
@@ -110,7 +109,7 @@ fn add<const HOW: u32>(
     }
     let grid = Grid { blocks: small.items.div_ceil(threads), threads, shared: 0 };
     let entry = layout.entry(&kernels::SMALL, unit)?;
-    found.add(layout, Launch::new(entry, grid, unit, unit), work(grid), costs, unit, || small)
+    found.add(layout, Launch::new(entry, grid, unit, unit), work(), costs, unit, || small)
 }
 
 /// Orders the dimensions for a thread block that has whole lanes, in place: lanes whose elements are neighbours in

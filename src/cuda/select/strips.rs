@@ -1,7 +1,6 @@
 //! reverse_strips.cu: strips of lanes side by side, each lane with its own length.
 
 use super::layout::parameters::dim;
-use super::layout::work::{LINE, WARP};
 use super::layout::{Candidates, Layout, NOT_IN_PLACE, NO_ROW, ONLY_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::estimate::{ceil, Work};
@@ -80,23 +79,22 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     let rows = f64::from(layout.axis.size);
     // Pieces of rows begin at multiples of so many bytes.
     let whole = |bytes: u32| layout.rows_divide(row, bytes, bytes);
-    let begins = (0..8).map(|n| LINE >> n).find(|&bytes| whole(bytes)).unwrap_or(1);
+    let begins = f64::from((0..6).map(|n| SECTOR >> n).find(|&bytes| whole(bytes)).unwrap_or(1));
     let word = if layout.in_place() { layout.width } else { layout.width.max(4) };
     // What a thread loads at once: words, unless rows are made of whole vectors.
     let wide = if layout.in_place() && !unaligned { VEC16.min(4 * layout.width) } else { VEC16 };
     let read = if unaligned || whole(wide) { wide } else { word.max(4) };
     // The last strip of a row may be narrower.
     let piece = layout.bytes(row.size) as f64 / layout.bytes(row.size).div_ceil(strip.into()) as f64;
-    let lines = 1.0 + (piece - f64::from(begins)).max(0.0) / f64::from(LINE);
     // Sectors that two strips share move twice; those that a strip's rows share move once.
-    let (sector, begins) = (f64::from(SECTOR), f64::from(begins.min(SECTOR)));
+    let sector = f64::from(SECTOR);
     let apart = ((piece + sector - begins) / sector).max(1.0);
     let strides = [layout.axis.in_stride, layout.axis.out_stride].map(|stride| layout.bytes(stride) as f64);
     let sectors: f64 =
         strides.map(|bytes| if rows == 1.0 || bytes < piece { apart } else { apart.min(bytes / sector) }).iter().sum();
     // At any alignment, the second vector of the last 16 bytes is in one more.
     let next = if unaligned { begins / sector } else { 0.0 };
-    let repeated = (strips * rows * layout.moving_sectors() * (sectors + next) - once.accesses).max(0.0);
+    let repeated = (strips * rows * layout.moving_sectors() * (sectors + next) - layout.moved_once()).max(0.0);
     // A sector that is written in parts is also read.
     let read_again = if strip < SECTOR { repeated } else { 0.0 };
     let loads = rows * f64::from(strip.div_ceil(read)) * if unaligned { 2.0 } else { 1.0 };
@@ -104,10 +102,7 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     let threads = f64::from(grid.threads) * f64::from(grid.blocks) / strips;
     Work {
         bytes: once.bytes + (repeated + read_again) * sector,
-        accesses: strips * rows * layout.moving_sectors() * 2.0 * lines,
         misses: once.misses + repeated,
-        steps: strips * (loads + words) * layout.moving() / WARP,
         rounds: ceil(loads / (threads * 8.0)) + ceil(words / (threads * 4.0)),
-        ..once
     }
 }

@@ -3,10 +3,9 @@
 use bytemuck::Zeroable;
 
 use super::layout::parameters::{axis_dim, dim};
-use super::layout::work::WARP;
 use super::layout::{Candidates, Layout, NOT_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
-use crate::cuda::estimate::{ceil, Work};
+use crate::cuda::estimate::{ceil, Work, WARP};
 use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::parameters::transposed::*;
 use crate::cuda::parameters::{FastDiv, ReverseDim, THREADS};
@@ -156,19 +155,9 @@ pub(super) fn transposed<const VECTORS: bool>(
     let width = f64::from(layout.width);
     let sectors = |run: f64| elements / run * layout.sectors_of_run(run * width).max(1.0);
     let (read, written) = (sectors(inside), sectors(outside));
-    let details = match sides.how {
-        // Vectors that contain a length are put together from two.
-        REVERSE_ROWS if is_narrow => layout.lane_count() as f64 * 16.0 / width / WARP,
-        REVERSE_COLUMNS => elements / WARP,
-        _ => 0.0,
-    };
-    let warps = f64::from(blocks) * f64::from(THREADS) / WARP;
     let rows_at_once = f64::from(THREADS / TILE);
     let work = Work {
-        accesses: read + written,
         misses: read + written,
-        steps: warps * if is_narrow { 8.0 } else { ceil(inside / rows_at_once) + ceil(outside / rows_at_once) },
-        details,
         rounds: if is_narrow { 4.0 } else { ceil(inside / rows_at_once / 4.0) + ceil(outside / rows_at_once / 4.0) },
         ..layout.work()
     };
@@ -333,20 +322,12 @@ pub(super) fn directly(layout: &Layout<'_>, along_output: u32, found: &mut Candi
     let per_block = f64::from(cuts.tiles);
     let tiles = f64::from(blocks) * per_block;
     let steps = tiles * f64::from(threads) / WARP;
-    let (mut read, mut lines) = (tiles * outside * sectors(inside), rows);
+    let mut read = tiles * outside * sectors(inside);
     if cuts.reads_apart {
-        let positions = f64::from(layout.axis.size);
-        read = (read * positions.min(inside)).min(steps * WARP);
-        lines = (rows * positions).min(WARP);
+        read = (read * f64::from(layout.axis.size).min(inside)).min(steps * WARP);
     }
     let written = steps * columns * sectors(rows);
-    let work = Work {
-        accesses: steps * (lines + columns * sectors(rows)),
-        misses: read + written,
-        steps,
-        rounds: per_block.sqrt(),
-        ..layout.work()
-    };
+    let work = Work { misses: read + written, rounds: per_block.sqrt(), ..layout.work() };
     let entry = layout.entry(&kernels::TRANSPOSED_DIRECTLY, layout.width)?;
     let launch = Launch::new(entry, grid, layout.width, layout.width);
     found.add(layout, launch, work, &costs::TRANSPOSED_DIRECTLY, layout.width, || cuts.parameters(layout, blocks))

@@ -1,11 +1,10 @@
 //! What kernels do with a layout: sectors, accesses and misses. Each count is a guess that the costs are fitted to.
+//! docs/design/selection.md has what the numbers here are worth.
 
 use super::{Layout, Walked};
-use crate::cuda::estimate::{ceil, Work};
+use crate::cuda::estimate::{ceil, Work, WARP};
 use crate::cuda::tuning::SECTOR;
 
-/// Threads of a warp, which access memory together.
-pub(in crate::cuda::select) const WARP: f64 = 32.0;
 /// Bytes of a line of the L1 cache, and how many lines of other thread blocks compete with each.
 pub(in crate::cuda::select) const LINE: u32 = 128;
 const COMPETING: f64 = 4.0;
@@ -56,28 +55,28 @@ impl Layout<'_> {
         self.traffic.least
     }
 
+    /// Different sectors of a tensor.
+    pub fn sectors(&self, side: Side) -> f64 {
+        self.traffic.sectors[side as usize]
+    }
+
+    /// The sectors of both tensors that move, each once.
+    pub fn moved_once(&self) -> f64 {
+        (self.sectors(Side::Input) + self.sectors(Side::Output)) * self.moving_sectors()
+    }
+
     fn least_work(&self, runs: &[Runs; 2]) -> Work {
         let [input, output] = self.traffic.sectors;
         let lengths: f64 = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| f64::from(d.size)).product();
         let lengths = lengths * if self.wide_lengths { 8.0 } else { 4.0 };
         let sector = f64::from(SECTOR);
-        let accesses = (input + output) * self.moving_sectors();
         // Memory reads two sectors at once, and the rest of those that are written in part.
         let pairs = runs[0].count * self.pieces_of_run(runs[0].bytes, 2.0 * sector).min(runs[0].pitch / sector / 2.0);
         let is_aligned = self.sectors_of_run(runs[1].bytes) * sector == runs[1].bytes || runs[1].pitch.is_infinite();
         let whole = runs[1].count * (runs[1].bytes / sector - if is_aligned { 0.0 } else { 1.0 }).max(0.0);
         let besides = (2.0 * pairs - input).max(0.0) + if self.in_place() { 0.0 } else { (output - whole).max(0.0) };
-        let moved = accesses + besides * self.moving_sectors();
-        let footprint = if self.in_place() { input } else { input + output };
-        Work {
-            bytes: moved * sector + lengths,
-            footprint: footprint * sector + lengths,
-            accesses,
-            misses: moved + lengths / sector,
-            steps: 0.0,
-            details: 0.0,
-            rounds: 1.0,
-        }
+        let moved = self.moved_once() + besides * self.moving_sectors();
+        Work { bytes: moved * sector + lengths, misses: moved + lengths / sector, rounds: 1.0 }
     }
 
     /// The part of elements that moves: in place about half of them, the mean of all lengths. The middle element of an
@@ -181,7 +180,7 @@ impl Layout<'_> {
     /// Bytes that memory moves again for accesses at random positions. If lanes side by side are at positions that
     /// differ, an element and its neighbours in a sector are accessed at different times. In between, the L2 cache
     /// loses the sector: never if what is accessed fits 0.35 of it, always from 0.7 of it on. A sector that is
-    /// written in parts is also read, so that it counts three times. Set by hand, as the estimate's constants.
+    /// written in parts is also read, so that it counts three times.
     pub fn moved_again(&self, side: Side, accesses: f64, is_written: bool) -> f64 {
         let walk = &self.traffic.walk;
         let shares_sectors = |d: &Walked| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into();
@@ -196,7 +195,7 @@ impl Layout<'_> {
 
     /// Accesses without the first to each sector.
     pub fn again(&self, side: Side, accesses: f64) -> f64 {
-        (accesses - self.traffic.sectors[side as usize]).max(0.0)
+        (accesses - self.sectors(side)).max(0.0)
     }
 
     /// The part of a tensor's lines that leave the L1 cache before they are accessed again: the more, the more elements

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::estimate_tests::plan;
 use super::layout::work::Side;
 use super::layout::Layout;
-use super::{reverse_subsequences as reverse, Candidate};
+use super::{fill_value_sequence, reverse_subsequences as reverse, Candidate};
 use crate::cuda::parameters::columns::Columns;
 use crate::cuda::parameters::rows::RowTiles;
 use crate::cuda::parameters::segments::Segments;
 use crate::cuda::{GpuTarget, Mode};
+use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, ScalarUnion, TensorDataType};
 use crate::plan::reverse_plan::{Dimension, Plan};
 
 /// An element: its byte in the input and in the output, its position on the axis, which row it is in, and its place
@@ -129,6 +130,20 @@ fn memory_is_the_sectors_of_all_elements() {
     }
 }
 
+/// Layouts of many short lanes, which thread blocks share.
+const SHORT: [&str; 2] = ["2,600x8x4,1,32x4x1,32x4x1,600x1x4", "1,900x64,1,64x1,64x1,900x1"];
+/// Bytes that a thread block stages, and thread blocks that an H100 gets at least, two for each multiprocessor.
+const STAGED: u64 = 16384;
+const SHARES: u64 = 2 * 132;
+
+/// Segments of a thread block, if so many fit: a multiple of 4 from 4 on.
+fn few(segments: u64, fitting: u64) -> u64 {
+    match segments.div_ceil(SHARES).min(fitting).max(1) {
+        few @ 0..=4 => few,
+        many => many - many % 4,
+    }
+}
+
 /// Thread blocks of a candidate, and the steps of a thread that wait for each other, counted, if this is how its kernel
 /// cuts the layout.
 fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate) -> Option<(u64, Option<f64>)> {
@@ -173,11 +188,17 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
             let params: Segments = bytemuck::pod_read_unaligned(&words[..size_of::<Segments>()]);
             let is_group = params.vectors_per_segment > 0;
             let together = if is_group { threads >> params.group_size_log2 } else { params.segments_per_block.into() };
-            (if kernel == "reverse_packed_lanes" { lanes } else { rows / size }.div_ceil(together), None)
+            let segments = if kernel == "reverse_packed_lanes" { lanes } else { rows / size };
+            let fitting = STAGED / (all.len() as u64 * width / segments);
+            assert!(is_group || together == few(segments, fitting), "{name}: {together} of {segments} segments");
+            (segments.div_ceil(together), None)
         }
         "reverse_columns" => {
             let params: Columns = bytemuck::pod_read_unaligned(&words[..size_of::<Columns>()]);
-            ((rows / size).div_ceil(params.groups_per_block.into()), None)
+            let (groups, together) = (rows / size, u64::from(params.groups_per_block));
+            let fitting = STAGED / (size * row_bytes);
+            assert_eq!(together, groups.div_ceil(SHARES).min(fitting).max(1), "{name}: groups of a thread block");
+            (groups.div_ceil(together), None)
         }
         "reverse_lanes" => {
             let lane = size * width;
@@ -198,7 +219,7 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
 #[test]
 fn grids_have_a_thread_for_each_item() {
     let mut kernels = BTreeSet::new();
-    for (fields, _) in LAYOUTS {
+    for fields in LAYOUTS.iter().map(|(fields, _)| *fields).chain(SHORT) {
         let plan = plan(&fields.split(',').collect::<Vec<_>>());
         let all = elements(&plan);
         for mode in Mode::ALL.into_iter().filter(|mode| *mode == Mode::Copying || plan.in_place) {
@@ -262,4 +283,24 @@ fn strips_move_the_sectors_of_each() {
         }
     }
     assert!(strips > 6, "{strips}");
+}
+
+/// The first kernel that can run a fill's layout, with a thread for each vector, or for each element.
+#[test]
+fn fills_take_the_kernel_of_their_layout() {
+    let cases = [
+        (TensorDataType::Float32, [(64, 1024), (1024, 1)], "fill_packed_4", 65),
+        (TensorDataType::Float32, [(8, 512), (256, 1)], "fill_rows", 2),
+        (TensorDataType::UInt8, [(48, 1), (4, 48)], "fill_dense_1", 1),
+        (TensorDataType::UInt8, [(300, 4), (2, 2)], "fill_elements", 3),
+    ];
+    for (data_type, dimensions, kernel, blocks) in cases {
+        let (sizes, strides) = (dimensions.map(|(size, _)| size), dimensions.map(|(_, stride)| stride));
+        let output_tensor = BufferTensorDesc::strided(data_type, &sizes, &strides);
+        let (value_start, value_delta) = (ScalarUnion::UInt8(0), ScalarUnion::UInt8(1));
+        let desc = FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta };
+        let plan = crate::plan::fill_plan::Plan::new(&desc).expect("a plan");
+        let launch = fill_value_sequence::select(&plan, 16).swap_remove(0);
+        assert_eq!((launch.entry.name, launch.grid.blocks), (kernel, blocks), "{sizes:?}");
+    }
 }

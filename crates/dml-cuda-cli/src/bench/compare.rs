@@ -102,13 +102,17 @@ impl Comparison {
             let Run { label, machine, timing, notes, suite, .. } = run.clone();
             RunSummary { label, machine, timing, notes, suite, missing: run.missing() }
         };
-        let verdicts = match other_machine.len() {
+        let outputs: Vec<Outputs> = others.map(|run| Outputs::new(&runs[0], run)).collect();
+        let mut verdicts = match other_machine.len() {
             0 => vec![Verdict::of_run(&rows)],
             count => {
                 (0..count).map(|n| Verdict::of_pair(&rows, n + 1, threshold, other_machine[n].as_deref())).collect()
             }
         };
-        let outputs = others.map(|run| Outputs::new(&runs[0], run)).collect();
+        for (verdict, outputs) in verdicts.iter_mut().zip(&outputs).filter(|(_, outputs)| !outputs.different.is_empty())
+        {
+            verdict.sentence += &format!("; {} not equal", counted(outputs.different.len(), "output"));
+        }
         let runs: Vec<RunSummary> = runs.iter().map(summary).collect();
         let warnings = notes::warnings(&runs, &rows, &other_machine);
         Self { verdicts, warnings, runs, rows, threshold, outputs, not_compared, other_machine }

@@ -96,8 +96,8 @@ fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
     median(baseline.outcome.samples()) * bytes as f64 / baseline.work.bytes as f64
 }
 
-/// How the times of a case in two runs differ. Of few values the noise is not known: the interval is 10 % wider on both
-/// sides.
+/// How the times of a case in two runs differ. Of few values in a run the noise is not known: the interval is 10.5 %
+/// wider on both sides.
 pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
     let (speed_up, (low, high)) = ratio(a, b);
     let unknown = if a.len().min(b.len()) < FEW { FEW_NOISE.exp() } else { 1.0 };

@@ -149,6 +149,16 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
     let why = "Not decided: the noise is larger than the difference. B was 1.00 times as fast as A";
     assert!(verdict(&[&noisy("a"), &noisy("b")]).sentence.starts_with(why));
     assert_eq!(verdict(&[&noisy("a")]).sentence, "A has no baseline to compare its times with");
+    assert_eq!(verdict(&[&run("a", Vec::new())]).sentence, "A has no case with a time");
+    let mixed = verdict(&[&of("a", &[("x", 1.0), ("y", 1.0)]), &of("b", &[("x", 0.5), ("y", 2.0)])]);
+    assert!(
+        mixed.sentence.starts_with("Neither is faster on the whole: ") && mixed.faster.is_none(),
+        "{}",
+        mixed.sentence
+    );
+    let near = verdict(&[&of("a", &[("x", 1.05)]), &of("b", &[("x", 1.0)])]);
+    let why = "Not decided: the difference is too near the threshold of 5 %. B was 1.05 times as fast";
+    assert!(near.sentence.starts_with(why), "{}", near.sentence);
     let [mut on_gpu, mut slower] = [of("a", &[("x", 1.0)]), of("b", &[("x", 2.0)])];
     for run in [&mut on_gpu, &mut slower] {
         "GPU".clone_into(&mut run.machine.device);
@@ -188,6 +198,8 @@ fn outputs_differ_as_expected_only_from_directmls() {
     };
     let found = |tool: &str, expected: bool| {
         let comparison = Comparison::new(&[of(tool, "00", expected), of("dml-cuda 0.2.0", "01", expected)], 5.0);
+        let is_said = comparison.verdicts[0].sentence.ends_with("; 1 output not equal");
+        assert_eq!(is_said, !comparison.outputs[0].different.is_empty());
         (comparison.outputs[0].expected.len(), comparison.regressions(false, false).join("; "))
     };
     let differs = "1 output different (--allow-different-outputs)".to_owned();

@@ -15,8 +15,13 @@ pub struct Verdict {
     /// A line each.
     pub by_type: String,
     pub by_kind: String,
-    /// The faster run, whose speed over the other's the sentence and the lines have.
-    pub faster: char,
+    /// The faster run, if that is decided.
+    pub faster: Option<char>,
+    /// The run whose speed over the other's the sentence and the lines have: that with the greater mean.
+    #[serde(skip)]
+    pub ahead: char,
+    #[serde(skip)]
+    behind: char,
     /// `None` if no case has the figure.
     pub all: Option<Group>,
     pub types: Vec<Group>,
@@ -24,6 +29,7 @@ pub struct Verdict {
 }
 
 /// Cases that count alike: those that both runs have times of, or of the only run those with a baseline.
+/// Each figure is of the later run over the first one.
 #[derive(Default, Serialize)]
 pub struct Group {
     pub name: String,
@@ -47,8 +53,9 @@ impl Verdict {
     /// What there is to say of the only run.
     pub fn of_run(rows: &[Row]) -> Self {
         let groups = grouped(rows, |name, rows| Group::new(name, &shares(&rows, 0)));
-        let mut verdict = Self::of_groups('A', groups);
+        let mut verdict = Self::of_groups(('A', 'A'), groups);
         verdict.sentence = match &verdict.all {
+            None if rows.iter().all(|row| row.cells[0].is_none()) => "A has no case with a time".to_owned(),
             None => "A has no baseline to compare its times with".to_owned(),
             Some(all) => {
                 let (mean, range) = verdict.figures(all);
@@ -66,17 +73,19 @@ impl Verdict {
             Group::of_changes(name, &rows, &changes, run, threshold, other_machine.is_some())
         });
         let of_first = groups.0.as_ref().is_some_and(|all| all.mean < 1.0);
-        let (faster, slower) = if of_first { ('A', letter(run)) } else { (letter(run), 'A') };
-        let mut verdict = Self::of_groups(faster, groups);
+        let mut verdict = Self::of_groups(if of_first { ('A', letter(run)) } else { (letter(run), 'A') }, groups);
         verdict.sentence = verdict.all.as_ref().map_or_else(
             || format!("Not decided: no case has a time in both A and {}", letter(run)),
-            |all| verdict.who(all, slower, other_machine),
+            |all| verdict.who(all, threshold, other_machine),
         );
+        let is_decided = |all: &Group| matches!(all.status, Some(Status::Faster | Status::Slower));
+        verdict.faster = verdict.all.as_ref().filter(|all| is_decided(all)).map(|_| verdict.ahead);
         verdict
     }
 
-    fn of_groups(faster: char, (all, types, kinds): (Option<Group>, Vec<Group>, Vec<Group>)) -> Self {
-        let mut verdict = Self { faster, all, types, kinds, ..Self::default() };
+    /// `ahead`: the run that is ahead, and the other; twice the same for an only run.
+    fn of_groups((ahead, behind): (char, char), (all, types, kinds): (Option<Group>, Vec<Group>, Vec<Group>)) -> Self {
+        let mut verdict = Self { ahead, behind, all, types, kinds, ..Self::default() };
         [verdict.by_type, verdict.by_kind] = [&verdict.types, &verdict.kinds].map(|groups| {
             let text = |(n, group): (usize, &Group)| {
                 let cases = if n == 0 { counted(group.cases, "case") } else { group.cases.to_string() };
@@ -94,29 +103,43 @@ impl Verdict {
         match group.status {
             None => (percent(mean), format!("{} to {}", percent(low), percent(high))),
             Some(status) => {
-                let is_first = self.faster == 'A';
+                let is_first = self.ahead == 'A';
                 let (mean, range) = if is_first { (1.0 / mean, (1.0 / high, 1.0 / low)) } else { (mean, (low, high)) };
                 (significant(mean, 3) + if status == Status::Unsure { " ?" } else { "" }, interval(range))
             }
         }
     }
 
+    /// What the figures of the lines by type and by kind are.
+    pub fn unit(&self) -> String {
+        let &Self { ahead, behind, .. } = self;
+        if ahead == behind {
+            "of the baseline's speed".to_owned()
+        } else {
+            format!("{ahead}'s speed over {behind}'s")
+        }
+    }
+
     /// Who is faster, by how much, in how many cases, and whether that is decided.
-    fn who(&self, all: &Group, slower: char, other_machine: Option<&str>) -> String {
-        let faster = self.faster;
-        let [wins, losses] = if faster == 'A' { [all.slower, all.faster] } else { [all.faster, all.slower] };
-        let why = other_machine.and_then(|why| why.split(':').next());
-        let begin = match all.status {
-            Some(Status::Unsure) => {
-                format!("Not decided: {}. {faster} was", why.unwrap_or("the noise is larger than the difference"))
+    fn who(&self, all: &Group, threshold: f64, other_machine: Option<&str>) -> String {
+        let &Self { ahead, behind, .. } = self;
+        let [wins, losses] = if ahead == 'A' { [all.slower, all.faster] } else { [all.faster, all.slower] };
+        let begin = match (all.status, other_machine) {
+            (_, Some(why)) => format!("Not decided: {}. {ahead} was", why.split(':').next().unwrap_or(why)),
+            (Some(Status::Unsure), _) if all.interval.is_some_and(|(low, high)| low <= 1.0 && high >= 1.0) => {
+                format!("Not decided: the noise is larger than the difference. {ahead} was")
             }
-            Some(Status::Same) => format!("A and {} are equally fast: {faster} is", faster.max(slower)),
-            _ => format!("{faster} is"),
+            (Some(Status::Unsure), _) => {
+                format!("Not decided: the difference is too near the threshold of {threshold} %. {ahead} was")
+            }
+            (Some(Status::Same), _) if wins + losses > 0 => format!("Neither is faster on the whole: {ahead} is"),
+            (Some(Status::Same), _) => format!("A and {} are equally fast: {ahead} is", ahead.max(behind)),
+            _ => format!("{ahead} is"),
         };
         let (mean, range) = self.figures(all);
         let same = if all.same > 0 { format!(", {} the same", all.same) } else { String::new() };
         format!(
-            "{begin} {} times as fast as {slower} ({range}) on {} that both ran: {wins} faster, {losses} slower{same}, \
+            "{begin} {} times as fast as {behind} ({range}) on {} that both ran: {wins} faster, {losses} slower{same}, \
              {} unsure",
             mean.trim_end_matches(" ?"),
             counted(all.cases, "case"),

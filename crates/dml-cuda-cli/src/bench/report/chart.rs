@@ -142,8 +142,10 @@ impl Drawing {
     /// The document. Its title and description tell a reader without the picture what it shows.
     fn svg(&self, verdicts: &[Verdict]) -> String {
         let title = verdicts.iter().map(|verdict| &*verdict.sentence).collect::<Vec<_>>().join(". ");
-        let lines =
-            verdicts.iter().map(|verdict| format!("By type: {}. By kind: {}.", verdict.by_type, verdict.by_kind));
+        let lines = verdicts.iter().map(|verdict| {
+            let Verdict { by_type, by_kind, .. } = verdict;
+            format!("{}, by type: {by_type}. By kind: {by_kind}.", verdict.unit())
+        });
         let alternative = html! { title { (title) } desc { (lines.collect::<Vec<_>>().join(" ")) } }.into_string();
         let rule =
             |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
@@ -158,6 +160,7 @@ impl Drawing {
 
     /// The marks of types, with their means.
     fn legend(&mut self, verdict: &Verdict) {
+        self.line(14.0, "400", &format!("Figures: {}", verdict.unit()));
         let columns = ((WIDTH - 2.0 * MARGIN) / LEGEND) as usize;
         for groups in verdict.types.chunks(columns) {
             self.y += 20.0;

@@ -15,7 +15,7 @@ pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
     for verdict in &comparison.verdicts {
         let lines = [("by type", &verdict.by_type), ("by kind", &verdict.by_kind)];
         let known = lines.into_iter().filter(|(_, line)| !line.is_empty());
-        let lines = known.map(|(by, line)| format!("{bullet}{by}: {line}"));
+        let lines = known.map(|(by, line)| format!("{bullet}{by}, {}: {line}", verdict.unit()));
         blocks.push(std::iter::once(format!("{bold}{}{bold}", verdict.sentence)).chain(lines).collect());
     }
     let runs = comparison.runs.iter().enumerate();

@@ -138,7 +138,12 @@ fn bind_points(desc: &OperatorDesc) -> impl Iterator<Item = &'static str> {
 fn binding(node: &Node, resources: &Names) -> Result<Source> {
     if node.is_array() {
         // DxDispatch accepts a list at every bind point. The bind points of these operators take one resource.
-        let mut sources = node.each(|source| Ok(binding(source, resources)))?;
+        let mut sources = node.each(|source| {
+            if source.is_array() {
+                source.refuse(source.kind(), "a name or an object, because DxDispatch reads no list in a list");
+            }
+            Ok(binding(source, resources))
+        })?;
         return match sources.len() {
             1 => sources.remove(0),
             many => Err(node.error(format!("a list of {many}"), "one resource")),

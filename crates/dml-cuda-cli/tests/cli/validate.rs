@@ -152,6 +152,11 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         (values, json!([1, 2, -3, 4]), "resources.Out.initialValues[2] is -3, must be 0 or more"),
         (values, json!([1, 2.0, 3, 4]), "[1] is 2.0, must be an integer without a fraction or an exponent"),
         ("dispatchables/fill/desc/OutputTensor/Strides", json!(null), "Strides is null, must be an array of integers"),
+        (
+            "commands/0/bindings/OutputTensor",
+            json!([["Out"]]),
+            "OutputTensor[0] is an array, must be a name or an object",
+        ),
     ] {
         let mut model = of_type("UINT8", json!(10), json!(1));
         set(&mut model, path, value);

@@ -3,11 +3,10 @@
 use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::cpu_backend::CpuDevice;
 use candle_core::{CpuStorage, DType, Error, Layout, Result, Shape};
-use dml_cuda::lowering::{Lowered, LoweringError};
+use dml_cuda::lowering::{ForeignTensor, Lowered};
 use dml_cuda::CompiledOperator;
 
-use crate::reverse::in_words;
-use crate::View;
+use crate::{in_bytes, in_words, length_type, View};
 
 /// The bytes from the first element of a view on.
 fn bytes((storage, layout): View<'_, CpuStorage>) -> Result<&[u8]> {
@@ -25,20 +24,14 @@ fn compile(lowered: &Lowered) -> Result<CompiledOperator> {
 }
 
 /// The lengths, none of which may be negative.
+#[allow(unsafe_code)]
 fn checked(lengths: View<'_, CpuStorage>) -> Result<&[u8]> {
-    if lengths.0.dtype() != DType::U32 {
-        let packed = lengths.0.to_dtype(lengths.1, DType::I64)?;
-        let packed = packed.as_slice::<i64>()?;
-        if let Some(mut at) = packed.iter().position(|&length| length < 0) {
-            let (found, mut index) = (packed[at].into(), Vec::new());
-            for size in lengths.1.dims().iter().rev() {
-                index.insert(0, (at % size) as i64);
-                at /= size;
-            }
-            return Err(in_words(LoweringError::Length { index, found, most: None }));
-        }
-    }
-    bytes(lengths)
+    let (bytes, dtype) = (bytes(lengths)?, lengths.0.dtype());
+    let (sizes, strides) = in_bytes(lengths.1, dtype.size_in_bytes());
+    let tensor = ForeignTensor { address: bytes.as_ptr().into(), sizes: &sizes, strides_in_bytes: Some(&strides) };
+    // SAFETY: the bytes are those of candle's tensor, which is on the host and borrowed.
+    unsafe { tensor.check_lengths(length_type(dtype)?, None) }.map_err(in_words)?;
+    Ok(bytes)
 }
 
 /// A new contiguous storage, which `lowered` fills from the inputs.

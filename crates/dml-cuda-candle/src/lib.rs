@@ -28,5 +28,30 @@ mod reverse;
 pub use arange::{arange, arange_step};
 pub use reverse::{reverse_subsequences, reverse_subsequences_inplace, ReverseSubsequences};
 
+use candle_core::{DType, Error, Layout, Result};
+use dml_cuda::lowering::{LoweringError, Names};
+use dml_cuda::TensorDataType;
+
 /// A storage, and the layout of a tensor in it.
-type View<'a, S> = (&'a S, &'a candle_core::Layout);
+type View<'a, S> = (&'a S, &'a Layout);
+
+/// An error in candle's words.
+fn in_words(error: LoweringError) -> Error {
+    Error::msg(error.message(&Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" }))
+}
+
+/// Sizes, and strides in bytes.
+fn in_bytes(layout: &Layout, width: usize) -> (Vec<i64>, Vec<i64>) {
+    let strides = layout.stride().iter().map(|&stride| (stride * width) as i64);
+    (layout.dims().iter().map(|&size| size as i64).collect(), strides.collect())
+}
+
+/// The type of lengths.
+fn length_type(dtype: DType) -> Result<TensorDataType> {
+    match dtype {
+        DType::U32 => Ok(TensorDataType::UInt32),
+        DType::I32 => Ok(TensorDataType::Int32),
+        DType::I64 => Ok(TensorDataType::Int64),
+        _ => Err(in_words(LoweringError::ForeignLengthType { found: format!("{dtype:?}") })),
+    }
+}

@@ -4,18 +4,13 @@ use candle_core::backend::BackendStorage;
 use candle_core::shape::Dim;
 #[cfg(feature = "cuda")]
 use candle_core::CudaStorage;
-use candle_core::{bail, CpuStorage, CustomOp2, DType, Error, InplaceOp2, Layout, Result, Shape, Tensor};
-use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweringError, Names, ReversalArrays};
-use dml_cuda::{Address, TensorDataType};
+use candle_core::{bail, CpuStorage, CustomOp2, InplaceOp2, Layout, Result, Shape, Tensor};
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
+use dml_cuda::Address;
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
-use crate::{cpu, View};
-
-/// An error in candle's words.
-pub fn in_words(error: LoweringError) -> Error {
-    Error::msg(error.message(&Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" }))
-}
+use crate::{cpu, in_bytes, in_words, length_type, View};
 
 /// The operator of [`reverse_subsequences`], for `Tensor::apply_op2` and `Tensor::inplace_op2`: the first tensor is
 /// reversed along this axis, the second has its shape with 1 there, or one that NumPy broadcasts to it.
@@ -84,12 +79,7 @@ impl ReverseSubsequences {
     /// In place, or into a contiguous tensor. `None` if x has no elements.
     fn lower<S: BackendStorage>(&self, x: View<S>, lengths: View<S>, in_place: bool) -> Result<Option<Lowered>> {
         let width = x.0.dtype().size_in_bytes();
-        let length_type = match lengths.0.dtype() {
-            DType::U32 => TensorDataType::UInt32,
-            DType::I32 => TensorDataType::Int32,
-            DType::I64 => TensorDataType::Int64,
-            dtype => return Err(in_words(LoweringError::ForeignLengthType { found: format!("{dtype:?}") })),
-        };
+        let length_type = length_type(lengths.0.dtype())?;
         let (sizes, strides) = in_bytes(x.1, width);
         let (length_sizes, length_strides) = in_bytes(lengths.1, lengths.0.dtype().size_in_bytes());
         // candle's memory is aligned to its elements.
@@ -105,12 +95,6 @@ impl ReverseSubsequences {
         let reversal = LoweredReversal::new(&arrays).map_err(in_words)?;
         Ok((x.1.shape().elem_count() > 0).then_some(Lowered::Reversal(reversal)))
     }
-}
-
-/// Sizes, and strides in bytes.
-fn in_bytes(layout: &Layout, width: usize) -> (Vec<i64>, Vec<i64>) {
-    let strides = layout.stride().iter().map(|&stride| (stride * width) as i64);
-    (layout.dims().iter().map(|&size| size as i64).collect(), strides.collect())
 }
 
 impl CustomOp2 for ReverseSubsequences {

@@ -1,32 +1,35 @@
 //! The members of a model's objects: the JSON Schema of a model, by which readers walk it, and which `dml-cuda schema`
 //! prints.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::json::Result;
 use super::node::Node;
+use crate::names::or_nearest;
+use crate::out::shown;
 
 pub const SCHEMA: &str = include_str!("schema.json");
 
 /// The definition of an object.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Object {
-    pub properties: BTreeMap<String, Member>,
-    pub required: Vec<String>,
+struct Object {
+    properties: BTreeMap<String, Member>,
+    required: Vec<String>,
 }
 
 #[derive(Deserialize)]
-pub struct Member {
+struct Member {
     /// What DxDispatch requires of the member if it is given, in words. It refuses others, null included.
     #[serde(rename = "x-dxdispatch")]
     required: Option<String>,
 }
 
 /// A definition of the schema.
-pub fn object(name: &str) -> &'static Object {
+fn object(name: &str) -> &'static Object {
     #[derive(Deserialize)]
     struct Schema {
         #[serde(rename = "$defs")]
@@ -38,7 +41,7 @@ pub fn object(name: &str) -> &'static Object {
 
 impl Member {
     /// Records what DxDispatch refuses of a value, also of one that nothing reads here.
-    pub fn check(&self, name: &str, value: &Node) {
+    fn check(&self, name: &str, value: &Node) {
         let Some(required) = &self.required else { return };
         if name == "executionFlags" && value.is_array() {
             let _ = value.each(|flag| {
@@ -63,6 +66,49 @@ impl Member {
         };
         if !fits {
             value.refuse(value.kind(), required);
+        }
+    }
+}
+
+impl<'a> Node<'a> {
+    /// Walks an object by its definitions in the model's schema, in the document's order. Fails if a member is given
+    /// twice, or differs from a known one only in case: DxDispatch would silently ignore it. Warns of members that
+    /// nothing reads, before it fails because a required one is absent. Records what DxDispatch refuses.
+    pub fn walk(&self, definitions: &[&str]) -> Result<()> {
+        let objects: Vec<&Object> = definitions.iter().map(|name| object(name)).collect();
+        let mut seen = HashSet::new();
+        for (name, member) in self.members()? {
+            match objects.iter().find_map(|object| object.properties.get(name)) {
+                Some(_) if !seen.insert(name) => return Err(member.error("given a second time", "given once")),
+                Some(known) => known.check(name, &member),
+                // `$comment`, `$schema`: DxDispatch's models have them.
+                None if name.starts_with('$') => {}
+                None => member.unread(name, &objects)?,
+            }
+        }
+        objects.iter().flat_map(|object| &object.required).try_for_each(|name| self.require(name).map(drop))
+    }
+
+    fn unread(&self, name: &str, objects: &[&Object]) -> Result<()> {
+        // Names in lower case come first: DxDispatch requires `type` and also reads `Type`.
+        let names = objects.iter().flat_map(|object| object.properties.keys().rev());
+        let known: Vec<&str> = names.map(String::as_str).collect();
+        if let Some(right) = known.iter().find(|known| known.eq_ignore_ascii_case(name)) {
+            let required = format!("spelled \"{right}\", or left out");
+            return Err(self.error(format!("spelled \"{}\"", shown(name)), required));
+        }
+        let (nearest, name) = (or_nearest(name, &known), shown(name));
+        let warning = format!("{} is a member \"{name}\", which nothing reads{nearest}", self.place());
+        self.warn(warning);
+        Ok(())
+    }
+
+    /// Walks this object by `outer`, and by `inner` a member `desc` of it, which it returns. Without one, the members
+    /// of both are in this object.
+    pub fn walk_desc(&self, desc: Option<Node<'a>>, outer: &str, inner: &str) -> Result<Node<'a>> {
+        match desc {
+            Some(desc) => self.walk(&[outer]).and_then(|()| desc.walk(&[inner])).map(|()| desc),
+            None => self.walk(&[outer, inner]).map(|()| self.clone()),
         }
     }
 }

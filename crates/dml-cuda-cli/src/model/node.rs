@@ -1,12 +1,10 @@
 //! Typed access to a JSON document in which every error names the place: `resources.A.initialValues[3]`.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fmt;
 use std::rc::Rc;
 
 use super::json::{Document, Kind, Result, Value};
-use super::members::{self, Object};
 use crate::names::or_nearest;
 use crate::out::shown;
 
@@ -68,6 +66,11 @@ impl<'a> Node<'a> {
     /// Records that DxDispatch accepts this value but does something else.
     pub fn differs(&self, found: impl fmt::Display, required: impl fmt::Display) {
         self.document.findings.borrow_mut().differing.push(self.error(found, required));
+    }
+
+    /// Records what a user should know of this value.
+    pub fn warn(&self, warning: String) {
+        self.document.findings.borrow_mut().warnings.push(warning);
     }
 
     /// The value as text without spaces.
@@ -133,47 +136,6 @@ impl<'a> Node<'a> {
             Some(member) if member.is_null() => Err(member.error(member.kind(), "given")),
             Some(member) => Ok(member),
             None => Err(self.error(format!("without the member {name}"), "an object that has it")),
-        }
-    }
-
-    /// Walks an object by its definitions in the model's schema, in the document's order. Fails if a member is given
-    /// twice, or differs from a known one only in case: DxDispatch would silently ignore it. Warns of members that
-    /// nothing reads, before it fails because a required one is absent. Records what DxDispatch refuses.
-    pub fn walk(&self, definitions: &[&str]) -> Result<()> {
-        let objects: Vec<&Object> = definitions.iter().map(|name| members::object(name)).collect();
-        let mut seen = HashSet::new();
-        for (name, member) in self.members()? {
-            match objects.iter().find_map(|object| object.properties.get(name)) {
-                Some(_) if !seen.insert(name) => return Err(member.error("given a second time", "given once")),
-                Some(known) => known.check(name, &member),
-                // `$comment`, `$schema`: DxDispatch's models have them.
-                None if name.starts_with('$') => {}
-                None => member.unread(name, &objects)?,
-            }
-        }
-        objects.iter().flat_map(|object| &object.required).try_for_each(|name| self.require(name).map(drop))
-    }
-
-    fn unread(&self, name: &str, objects: &[&Object]) -> Result<()> {
-        // Names in lower case come first: DxDispatch requires `type` and also reads `Type`.
-        let names = objects.iter().flat_map(|object| object.properties.keys().rev());
-        let known: Vec<&str> = names.map(String::as_str).collect();
-        if let Some(right) = known.iter().find(|known| known.eq_ignore_ascii_case(name)) {
-            let required = format!("spelled \"{right}\", or left out");
-            return Err(self.error(format!("spelled \"{}\"", shown(name)), required));
-        }
-        let (nearest, name) = (or_nearest(name, &known), shown(name));
-        let warning = format!("{} is a member \"{name}\", which nothing reads{nearest}", self.place());
-        self.document.findings.borrow_mut().warnings.push(warning);
-        Ok(())
-    }
-
-    /// Walks this object by `outer`, and by `inner` a member `desc` of it, which it returns. Without one, the members
-    /// of both are in this object.
-    pub fn walk_desc(&self, desc: Option<Node<'a>>, outer: &str, inner: &str) -> Result<Node<'a>> {
-        match desc {
-            Some(desc) => self.walk(&[outer]).and_then(|()| desc.walk(&[inner])).map(|()| desc),
-            None => self.walk(&[outer, inner]).map(|()| self.clone()),
         }
     }
 

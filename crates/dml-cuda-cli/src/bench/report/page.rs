@@ -45,7 +45,7 @@ pub fn page(comparison: &Comparison) -> String {
                     @if several {
                         "A / B: A's time over B's; above 1, B is faster. Of a group it is the geometric mean of the cases that both ran. "
                         "The interval (95 %) holds the ratio of the medians (order statistics); a group's is the geometric mean of its cases'. A case or a group is FASTER or SLOWER if its interval is wholly beyond "
-                        (comparison.threshold) " %, SAME if it is wholly within, else UNSURE. The interval of fewer than 7 values is their range and 10.5 % more on both sides, once."
+                        (comparison.threshold) " %, SAME if it is wholly within, else UNSURE. The interval of fewer than 7 values is their range; if a run has so few, A / B has 10.5 % more on both sides."
                     }
                 }
                 ul { @for note in comparison.notes() { li { (note) } } }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Opens a report in a headless browser, in the sizes of a desktop and of a phone. Checks that the page has its parts,
-# and that a screenshot is not blank. Installs Chromium if it may. Prints SKIPPED if there is no Chromium.
+# Opens a report of two runs in a headless browser, in the sizes of a desktop and of a phone. Checks that the page has
+# its parts, and that a screenshot is not blank. Installs Chromium if it may. Prints SKIPPED if there is no Chromium.
 set -euo pipefail
 page=$(readlink -f "$1")
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
@@ -22,7 +22,7 @@ if ! look --screenshot="$folder/blank.png" about:blank || [ ! -s "$folder/blank.
   exit 0
 fi
 look --dump-dom "file://$page" > "$folder/dom"
-for part in '<h2>Groups of cases</h2>' '<h2>What ran</h2>' '<h2>All cases</h2>' '<rect' '<td class="number">'; do
+for part in '<h2>Groups of cases</h2>' '<h2>What ran</h2>' '<h2>All cases</h2>' '<rect' '<polygon' '<td class="number">'; do
   grep -q "$part" "$folder/dom" || { echo "the page in the browser has no $part" >&2; exit 1; }
 done
 for size in 1200,2400 400,2400; do

@@ -189,7 +189,7 @@ fn explain_launch(launch: &Launch) -> ExplainedLaunch {
         threads: launch.grid.threads,
         shared_memory: launch.grid.shared,
         alignment: launch.alignment,
-        specializable: launch.entry.variable.is_some(),
+        specializable: launch.variable.is_some(),
     }
 }
 

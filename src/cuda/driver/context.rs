@@ -136,8 +136,8 @@ impl Context {
     /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay
     /// loaded.
     pub fn specialized_kernel(&self, launch: &Launch, when: Specialize) -> Option<Arc<LoadedKernel>> {
-        let Launch { entry, params, grid: Grid { threads, .. }, .. } = launch;
-        let variable = entry.variable.filter(|_| matches!(when, Specialize::Owned | Specialize::Kept))?;
+        let Launch { entry, variable, params, grid: Grid { threads, .. }, .. } = launch;
+        let variable = variable.filter(|_| matches!(when, Specialize::Owned | Specialize::Kept))?;
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         let key: SpecializedFor = (*entry, *threads, params.clone());
         let known = lock().get(&key).cloned();

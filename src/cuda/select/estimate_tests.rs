@@ -203,6 +203,20 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
 }
 
 #[test]
+fn large_swaps_of_units_stay_generic() {
+    let (target, rows) = ("h100".parse().expect("a target"), |rows| format!("4,{rows}x1024,0,1024x1,1024x1,1x1"));
+    for (mode, size, is_generic) in
+        [(Mode::InPlace, 4096, false), (Mode::InPlace, 1 << 16, true), (Mode::Copying, 1 << 16, false)]
+    {
+        let layout = rows(size);
+        let plan = plan(&layout.split(',').collect::<Vec<_>>());
+        let launch = &reverse::select(&plan, &target, mode, 16)[0];
+        assert!(launch.entry.name.starts_with("reverse_small"), "{}", launch.entry.name);
+        assert_eq!(launch.variable.is_none(), is_generic, "{layout} {mode:?}");
+    }
+}
+
+#[test]
 fn offsets_near_the_largest_do_not_overflow() {
     // Three elements 1.5 · 10⁹ bytes apart: twice that is an offset in the tensor, and three times is not.
     let plan = plan(&["1", "3x5x40x2", "1", "1500000000x80x1x40", "2x240x6x1", "1x1x1x1"]);

@@ -64,7 +64,7 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
     let (arithmetic, pattern) = (number(arithmetic), pattern(plan, 1));
     let params = FillPacked { out: 0, start, delta, count, arithmetic, pattern };
     let grid = Grid { blocks, threads: THREADS, shared: 0 };
-    Ok(Launch { entry, grid, alignment: width, access: VEC16, params: words(params) })
+    Ok(Launch { params: words(params), ..Launch::new(entry, grid, width, VEC16) })
 }
 
 /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
@@ -139,7 +139,8 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     };
     let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
-    Launch { entry, grid: Grid { blocks, threads: THREADS, shared }, alignment, access, params: words(params) }
+    let grid = Grid { blocks, threads: THREADS, shared };
+    Launch { params: words(params), ..Launch::new(entry, grid, alignment, access) }
 }
 
 /// The number of an arithmetic for the kernels.

@@ -12,7 +12,7 @@ use crate::cuda::estimate::{FamilyCosts, Work};
 use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::parameters::elementwise::*;
 use crate::cuda::parameters::{FastDiv, Reverse, ReverseDim, THREADS};
-use crate::cuda::tuning::elementwise::EXCHANGE_THREADS;
+use crate::cuda::tuning::elementwise::{EXCHANGE_THREADS, MIN_GENERIC_SWAP_BYTES};
 use crate::cuda::tuning::SECTOR;
 use crate::cuda::{costs, kernels};
 
@@ -109,7 +109,9 @@ fn add<const HOW: u32>(
     }
     let grid = Grid { blocks: small.items.div_ceil(threads), threads, shared: 0 };
     let entry = layout.entry(&kernels::SMALL, unit)?;
-    found.add(layout, Launch::new(entry, grid, unit, unit), work(), costs, unit, || small)
+    let mut launch = Launch::new(entry, grid, unit, unit);
+    launch.variable = launch.variable.filter(|_| !swaps || layout.input_bytes < MIN_GENERIC_SWAP_BYTES);
+    found.add(layout, launch, work(), costs, unit, || small)
 }
 
 /// Orders the dimensions for a thread block that has whole lanes, in place: lanes whose elements are neighbours in

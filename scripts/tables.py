@@ -15,9 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BENCHES = ROOT / "benches"
 H200 = BENCHES / "record" / "nvidia-h200"
-# Runs of `dml-cuda bench --cold-l2`: one of all cases, one of those whose kernels changed since, and one of those whose
-# baseline was of too many bytes.
-COLD = [H200 / f"{run}.json" for run in ("2026-11-23-cold", "2026-11-23-cold-rows-of-bytes", "2026-11-25-cold-short-lanes")]
+# A run of `dml-cuda bench --cold-l2`.
+COLD = BENCHES / "record" / "nvidia-h100" / "2026-11-27-cold.json"
 # The cases, and the goals of some.
 SUITE = ROOT / "crates" / "dml-cuda-cli" / "src" / "bench" / "suite.jsonl"
 # Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
@@ -61,20 +60,20 @@ def by_type(names, cell, modes=("fill", "copy", "in place")):
 
 def cold_table(begin, text):
     """The cases whose names begin so, or without a beginning all others."""
-    cases = read(*COLD)
+    cases = read(COLD)
     is_wanted = lambda name: name.startswith(begin) if begin else not name.startswith((*ODD, *SMALL, "512 MiB"))
     names = filter(is_wanted, dict.fromkeys(name for name, *_ in cases))
     return by_type(names, lambda *key: text(*cases[key]) if key in cases else None)
 
 
 def in_the_l2():
-    empty = read(*COLD)["small fill of 64 bytes", "f32", "fill"][2]
+    empty = read(COLD)["small fill of 64 bytes", "f32", "fill"][2]
     return cold_table(SMALL, lambda time, *_: f"{time:.2f}") + f"\n| an empty kernel |  |  | {empty:.2f} |  |"
 
 
 def of_goals():
     """A line for each goal: the cases that have it, and how many meet it."""
-    found, goals = read(*COLD), {}
+    found, goals = read(COLD), {}
     for case in map(json.loads, SUITE.read_text(encoding="utf-8").splitlines()):
         if "goal" in case:
             time, floor, _ = found[case["case"], case["type"], case["mode"]]

@@ -65,3 +65,24 @@ pub(crate) fn tensors(operator: &Operator, mode: Mode) -> Tensors {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{desc::TensorDataType, dml_cuda_testing, Device};
+
+    #[test]
+    fn measured_memory_is_that_of_the_tensors() {
+        for (data_type, wide) in [(TensorDataType::UInt32, false), (TensorDataType::UInt64, true)] {
+            let mut desc = dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8);
+            desc.sequence_lengths_tensor = crate::BufferTensorDesc::packed(data_type, &[2, 1]);
+            let operator = Device::cpu().create_operator(desc).expect("right");
+            for (mode, input) in [(Mode::Copying, Some(64)), (Mode::InPlace, None)] {
+                let found = tensors(&operator, mode);
+                let lengths = found.lengths.expect("lengths");
+                assert_eq!((found.input, found.output), (input, 64));
+                assert_eq!((lengths.bytes, lengths.wide, lengths.most), (if wide { 16 } else { 8 }, wide, 8));
+            }
+        }
+    }
+}

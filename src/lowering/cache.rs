@@ -85,6 +85,17 @@ mod tests {
     use crate::lowering::LoweredSequence;
 
     #[test]
+    fn a_feature_level_that_rejects_a_sequence_rejects_it_here() {
+        let device = Device::cpu().with_feature_level(crate::FeatureLevel::V4_1);
+        let compile = |data_type| {
+            let lowered = Lowered::Sequence(LoweredSequence::packed(data_type, 5, 1, 2));
+            device.compile_lowered(&lowered, CompileOptions::default())
+        };
+        assert!(compile(TensorDataType::Int64).is_err());
+        assert!(compile(TensorDataType::Int32).is_ok() && compile(TensorDataType::Float64).is_ok());
+    }
+
+    #[test]
     fn compiled_operators_are_found_again() {
         let device = Device::cpu();
         let of = |count| Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int32, count, 1, 2));

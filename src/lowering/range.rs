@@ -26,9 +26,8 @@ pub fn integer_range_count([start, limit, delta]: [i64; 3]) -> Result<u32, Range
     if delta == 0 {
         return Err(RangeError::Delta);
     }
-    let (difference, delta) = (i128::from(limit) - i128::from(start), i128::from(delta));
-    let (distance, step) = if delta < 0 { (-difference, -delta) } else { (difference, delta) };
-    fewer(distance.max(0).unsigned_abs().div_ceil(step.unsigned_abs()))
+    let distance = (i128::from(limit) - i128::from(start)) * i128::from(delta.signum());
+    fewer(distance.max(0).unsigned_abs().div_ceil(delta.unsigned_abs().into()))
 }
 
 fn fewer(found: u128) -> Result<u32, RangeError> {
@@ -109,5 +108,6 @@ mod tests {
             assert!(matches!(range_count(range), Err(RangeError::NotFinite { .. })), "{range:?}");
         }
         assert!(matches!(range_count([0.0, 1e300, 1.0]), Err(RangeError::Count { .. })));
+        assert_ne!(integer_range_count([0, 1, 0]), Err(RangeError::Count { found: 0 }));
     }
 }

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 
 use super::*;
-use crate::{Address, Device, RawStream, TensorDataType};
+use crate::{Address, Device, RawStream, ScalarUnion, TensorDataType};
 
 fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
     ForeignTensor::packed(Address(0), sizes)
@@ -65,8 +65,11 @@ fn elements_move_as_the_largest_aligned_integers() {
         // Rows of 26 bytes; an address at 2.
         (4, [26, 4], 0, TensorDataType::UInt16, &[2, 3, 2]),
         (8, [24, 8], 0x7002, TensorDataType::UInt16, &[2, 3, 4]),
+        // One row: its stride has no meaning.
+        (4, [13, 4], 0, TensorDataType::UInt32, &[3]),
     ] {
-        let input = strided(&[2, 3], &strides);
+        let shape = [if sizes.len() > 1 { 2 } else { 1 }, 3];
+        let input = strided(&shape, &strides);
         let lowered = reversal(input, lengths, Some(&strides), 1, size, TensorDataType::UInt32, addresses);
         let desc = lowered.expect("fits").desc();
         assert_eq!((desc.input_tensor.data_type, &desc.input_tensor.sizes[..]), (unit, sizes), "{size} {strides:?}");
@@ -206,12 +209,32 @@ fn a_sequence_keeps_the_strides_that_are_not_packed() {
         (&[2, 3], &[16, 4], (vec![2, 3], Some(vec![4, 1]))),
         (&[2, 3], &[4, 8], (vec![2, 3], Some(vec![1, 2]))),
         (&[2, 1], &[4, 400], (vec![2], None)), // the stride of one element has no meaning
+        (&[2, 1, 3], &[16, 6, 4], (vec![2, 1, 3], Some(vec![4, 3, 1]))),
         (&[], &[], (vec![1], None)),
     ] {
         let sequence = LoweredSequence::strided(TensorDataType::Int32, strided(sizes, strides), 5, 1).expect("right");
         let tensor = sequence.desc().output_tensor;
         assert_eq!((tensor.sizes, tensor.strides), expected, "{sizes:?} {strides:?}");
     }
+    let apart = |data_type, rank, stride| {
+        let (mut sizes, mut strides) = (vec![1; rank], vec![8; rank]);
+        (sizes[0], strides[0]) = (2, stride);
+        LoweredSequence::strided(data_type, strided(&sizes, &strides), 5, 1).map(|sequence| sequence.desc())
+    };
+    assert!(apart(TensorDataType::Int32, 8, 16).is_ok() && apart(TensorDataType::Float64, 9, 8).is_ok());
+    for (data_type, rank) in [(TensorDataType::Int32, 9), (TensorDataType::Float64, 1)] {
+        assert!(matches!(apart(data_type, rank, 16), Err(LoweringError::Fold { .. })), "{data_type} {rank}");
+    }
+}
+
+#[test]
+fn bits_above_those_of_the_type_are_no_part_of_a_scalar() {
+    let sequence = |start, delta| LoweredSequence::packed(TensorDataType::Int16, 3, start, delta);
+    assert_eq!(sequence(0xABCD_8001, 0x1_0002), sequence(0x8001, 2));
+    assert_ne!(sequence(0x8001, 2), sequence(1, 2));
+    let desc = sequence(0xABCD_8001, 0x1_0002).desc();
+    let scalars = [desc.value_start, desc.value_delta];
+    assert_eq!(scalars, [0x8001u64, 2].map(|scalar| ScalarUnion::Bytes(scalar.to_le_bytes())));
 }
 
 /// What an operator writes to memory that begins so many bytes past an aligned address; so do its inputs.

@@ -207,10 +207,11 @@ impl fmt::Display for Count {
     }
 }
 
+/// At least two values.
 fn list<T: fmt::Display>(values: &[T]) -> String {
     let values: Vec<String> = values.iter().map(ToString::to_string).collect();
     match values.as_slice() {
-        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
-        _ => values.concat(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+        [] => String::new(),
     }
 }

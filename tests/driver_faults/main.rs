@@ -13,6 +13,7 @@ use dml_cuda_testing::driver_double::{driver, fail_every_call, text, with_failur
 fn the_scenario() {
     let Some(which) = std::env::var_os("DOUBLE_SCENARIO") else { return };
     let run = match which.to_str() {
+        Some("environment") => scenarios::environment,
         Some("first") => scenarios::first,
         Some("misuse") => scenarios::misuse,
         Some("capture") => scenarios::first_use_in_a_capture,
@@ -57,12 +58,17 @@ fn run_to_end(which: &str, variables: &[(&str, &str)]) -> Option<(String, Vec<St
     Some((out, report))
 }
 
+#[test]
+fn the_environment_sets_options() {
+    run_to_end("environment", &[("DML_CUDA_SPECIALIZE", "1"), ("DML_CUDA_SELECT", "measure")]);
+}
+
 /// The CPU is taken only if there is no driver.
 #[test]
 fn the_first_device_is_a_gpu_or_an_error_if_there_is_a_driver() {
     let Some(folder) = driver(None) else { return };
     for (variables, found) in [
-        ([("FAKE_GPUS", "2"), ("FAKE_CU_INIT", "0")], "FIRST Fake GPU"),
+        ([("FAKE_GPUS", "2"), ("FAKE_CU_INIT", "0")], "FIRST Fake GPU (cuda 0) of 2"),
         (
             [("FAKE_GPUS", "0"), ("FAKE_CU_INIT", "0")],
             "SCENARIO cuda: opening device 0 failed: the driver reports 0 devices",
@@ -76,7 +82,7 @@ fn the_first_device_is_a_gpu_or_an_error_if_there_is_a_driver() {
     }
     let printed = text(&this_program("first").output().expect("it starts").stdout);
     let is_absent = dml_cuda::Device::cuda_status() == Err(dml_cuda::DeviceError::NoDriver);
-    assert_eq!(printed.contains("FIRST CPU\n"), is_absent, "{printed}");
+    assert_eq!(printed.contains("FIRST CPU of 0\n"), is_absent, "{printed}");
 }
 
 /// A stream waits for an event, threads measure at once, and a first call happens in a capture.

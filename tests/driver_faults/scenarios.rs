@@ -27,6 +27,13 @@ fn fill(device: &Device, options: CompileOptions) -> Result<CompiledOperator, Er
     Ok(device.compile_operator_with(&operator, options)?)
 }
 
+/// What the environment sets are a device's options.
+pub fn environment() -> Done {
+    let set = CompileOptions::default().with_specialize(Specialize::Kept).with_measure(true);
+    assert_eq!(Device::cpu().with_environment()?.compile_options(), set);
+    Ok(())
+}
+
 /// Does work in threads at once.
 fn in_threads(count: usize, work: impl Fn(usize) -> Result<(), Error> + Sync) -> Result<(), Error> {
     std::thread::scope(|scope| {
@@ -57,7 +64,7 @@ pub fn scenario() -> Done {
     copying.dispatch(&stream)?;
     in_place.bind(&[(&input).into(), (&lengths).into()], &input)?.dispatch(&other)?;
     let later = stream.record_event()?;
-    assert!(later.milliseconds_since(&earlier)? > 0.0);
+    assert_eq!(later.milliseconds_since(&earlier)?, 0.5);
     other.wait(&later)?;
     assert_eq!(Device::cpu().create_stream()?.wait(&later), Err(DeviceError::DifferentDevices));
     let filling = fill.bind(&[], &output)?;
@@ -402,6 +409,6 @@ pub fn measured_by_threads() -> Done {
 }
 
 pub fn first() -> Done {
-    println!("FIRST {}", Device::cuda_or_cpu()?);
+    println!("FIRST {} of {}", Device::cuda_or_cpu()?, Device::cuda_count());
     Ok(())
 }

@@ -125,6 +125,7 @@ fn levels_have_names_and_an_order() {
     let desc = desc(OperatorType::FillValueSequence, TensorRole::Output, Int64, 4);
     let operator = Device::cpu().create_operator(desc).expect("right at the highest level");
     let held = Device::cpu().with_feature_level(FeatureLevel::V4_1);
+    assert_eq!(held.feature_level(), FeatureLevel::V4_1);
     let error = held.compile_operator(&operator).expect_err("rejected");
     let broken = "FillValueSequenceDesc.OutputTensor.DataType is INT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)";
     assert_eq!(std::error::Error::source(&error).expect("the broken rules").to_string(), broken);

@@ -279,10 +279,43 @@ fn strips_move_the_sectors_of_each() {
             let times = if strip < 32 { 2.0 } else { 1.0 };
             let what = format!("{fields}: {}, {}", found.launch.entry.name, found.variant());
             assert_near(found.work.bytes, layout.work().bytes + times * repeated * 32.0, 0.02, &what);
+            assert_near(found.work.misses, layout.work().misses + repeated, 0.02, &what);
             strips += 1;
         }
     }
     assert!(strips > 6, "{strips}");
+}
+
+/// A thread block reads and writes the sectors of its tile, the last one of the input's end as if it were whole.
+#[test]
+fn tiles_move_the_sectors_of_each() {
+    let mut tiles = 0;
+    for fields in ["4,3x16x48,1,768x48x1,768x48x1,3x1x1", "1,2x64x400,1,25600x400x1,25600x400x1,2x1x1"] {
+        let plan = plan(&fields.split(',').collect::<Vec<_>>());
+        let all = elements(&plan);
+        for found in reverse::candidates(&plan, &target(), Mode::Copying) {
+            let name = found.launch.entry.name;
+            if !name.starts_with("reverse_row_tiles") {
+                continue;
+            }
+            let words = bytemuck::cast_slice(&found.launch.params);
+            let params: RowTiles = bytemuck::pod_read_unaligned(&words[..size_of::<RowTiles>()]);
+            let [rows, bytes] = [params.rows_per_tile, params.tile_row_bytes].map(u64::from);
+            let tile =
+                |element: &Element| (element.row, element.t / rows, element.column * u64::from(plan.width) / bytes);
+            let sectors = mean(&plan, false, |begin| {
+                let side =
+                    |side: usize| all.iter().map(move |element| (tile(element), (element.bytes[side] + begin) / 32));
+                count(side(0)) + count(side(1))
+            });
+            let missing =
+                1.0 - all.len() as f64 * f64::from(plan.width) / (count(all.iter().map(tile)) * rows * bytes) as f64;
+            let what = format!("{fields}: {name}, {}", found.variant());
+            assert_near(found.work.misses * (1.0 - missing), sectors, 0.05, &what);
+            tiles += 1;
+        }
+    }
+    assert!(tiles > 6, "{tiles}");
 }
 
 /// The first kernel that can run a fill's layout, with a thread for each vector, or for each element.

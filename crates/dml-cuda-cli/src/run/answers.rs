@@ -7,6 +7,7 @@ use dml_cuda::{
     validate_as, Caveat, Device, DirectMlVersion, ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation,
     OperatorDesc, ValidationError, ValidationErrors,
 };
+use serde::Serialize;
 use serde_json::{json, Value};
 
 use super::events::tell;
@@ -26,6 +27,25 @@ struct Answer {
     event: Value,
 }
 
+/// Why a dispatchable is rejected. What cannot be read breaks no rule: it has only a message.
+#[derive(Clone, Default, Serialize)]
+struct Fault {
+    rule: Option<&'static str>,
+    place: Option<String>,
+    found: Option<String>,
+    required: Option<String>,
+    message: String,
+}
+
+/// The verdict of a recorded version of DirectML.
+#[derive(Serialize)]
+struct Recorded {
+    version: String,
+    accepted: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Fault>,
+}
+
 /// Prints an answer about each dispatchable. Fails if one is not accepted.
 fn print(document: &Document, format: Format, answer: impl Fn(Result<OperatorDesc>) -> Answer) -> Result<ExitCode> {
     let mut all_accepted = true;
@@ -41,80 +61,71 @@ fn print(document: &Document, format: Format, answer: impl Fn(Result<OperatorDes
 
 /// Answers whether each dispatchable is accepted, and which rules it breaks.
 pub fn validate(document: &Document, options: &Options) -> Result<ExitCode> {
-    print(document, options.format, |desc| match &options.directml {
-        None => verdict("", desc.map(|desc| dml_cuda::validate(&desc, options.feature_level).map(|()| Vec::new()))),
-        Some(Versions::One(version)) => {
-            // What the version accepts but computes wrongly.
-            let note = |caveat: &Caveat| format!("note: {caveat}");
-            let notes = |desc| Ok(validate_as(&desc, version)?.iter().map(note).collect());
-            verdict(&format!(" by DirectML {version}"), desc.map(notes))
+    print(document, options.format, |desc| {
+        let desc = desc.map_err(|message| vec![Fault { message, ..Fault::default() }]);
+        match &options.directml {
+            None => {
+                let check = |desc| dml_cuda::validate(&desc, options.feature_level).map_err(faults);
+                verdict("", desc.and_then(check).map(|()| Vec::new()))
+            }
+            Some(Versions::One(version)) => {
+                // What the version accepts but computes wrongly.
+                let note = |caveat: &Caveat| format!("note: {caveat}");
+                let caveats = desc.and_then(|desc| validate_as(&desc, version).map_err(faults));
+                verdict(&format!(" by DirectML {version}"), caveats.map(|caveats| caveats.iter().map(note).collect()))
+            }
+            Some(Versions::All) => by_version(&desc),
         }
-        Some(Versions::All) => by_version(desc),
     })
 }
 
-/// The answer from notes on what is accepted, or broken rules.
-fn verdict(by: &str, answer: Result<Result<Vec<String>, ValidationErrors>>) -> Answer {
-    let (notes, errors) = match answer {
-        Ok(Ok(notes)) => (notes, Vec::new()),
-        Ok(Err(errors)) => (Vec::new(), error_data(&errors)),
-        Err(unreadable) => (Vec::new(), vec![json!({ "message": unreadable })]),
+fn faults(errors: ValidationErrors) -> Vec<Fault> {
+    let fault = |error: &ValidationError| Fault {
+        rule: Some(error.rule.id()),
+        place: Some(error.place.to_string()),
+        found: Some(error.found.clone()),
+        required: Some(error.requirement.to_string()),
+        message: error.to_string(),
     };
-    let accepted = errors.is_empty();
-    let messages = errors.iter().filter_map(|error| error["message"].as_str()).map(str::to_owned);
+    errors.errors().iter().map(fault).collect()
+}
+
+/// The answer from notes on what is accepted, or why it is not.
+fn verdict(by: &str, answer: Result<Vec<String>, Vec<Fault>>) -> Answer {
+    let accepted = answer.is_ok();
+    let (notes, errors) = answer.map_or_else(|errors| (Vec::new(), errors), |notes| (notes, Vec::new()));
     Answer {
         accepted,
         verdict: format!(": {}{by}", if accepted { "accepted" } else { "rejected" }),
-        lines: notes.iter().cloned().chain(messages).collect(),
+        lines: notes.iter().chain(errors.iter().map(|error| &error.message)).cloned().collect(),
         event: json!({ "event": "verdict", "accepted": accepted, "notes": notes, "errors": errors }),
     }
 }
 
-fn error_data(errors: &ValidationErrors) -> Vec<Value> {
-    let data = |error: &ValidationError| {
-        json!({
-            "rule": error.rule.id(),
-            "place": error.place.to_string(),
-            "found": error.found,
-            "required": error.requirement.to_string(),
-            "message": error.to_string(),
-        })
-    };
-    errors.errors().iter().map(data).collect()
-}
-
 /// The answer which recorded versions accept. It has a line for each range of versions that rejects, with the first
-/// broken rule.
-fn by_version(desc: Result<OperatorDesc>) -> Answer {
-    let (mut accepting, mut lines) = (Vec::new(), Vec::new());
-    let event = match desc {
-        Ok(desc) => {
-            let answers =
-                DirectMlVersion::recorded().map(|version| (version.to_string(), validate_as(&desc, &version)));
-            let answers: Vec<_> = answers.map(|(version, answer)| (version, answer.err())).collect();
-            // Neighbours with the same first broken rule are one range.
-            let broken = |errors: &Option<ValidationErrors>| Some(errors.as_ref()?.errors()[0].to_string());
-            for range in answers.chunk_by(|(_, a), (_, b)| broken(a) == broken(b)) {
-                let (first, last) = (&range[0], &range[range.len() - 1]);
-                let span = if range.len() > 1 { format!("{} to {}", first.0, last.0) } else { first.0.clone() };
-                match broken(&first.1) {
-                    Some(broken) => lines.push(format!("{span}: {broken}")),
-                    None => accepting.push(span),
-                }
-            }
-            let verdicts = answers.iter().map(|(version, errors)| match errors {
-                None => json!({ "version": version, "accepted": true }),
-                Some(errors) => json!({ "version": version, "accepted": false, "errors": error_data(errors) }),
-            });
-            json!({ "event": "versions", "verdicts": verdicts.collect::<Vec<_>>() })
-        }
-        Err(unreadable) => {
-            lines.push(unreadable.clone());
-            json!({ "event": "versions", "message": unreadable })
-        }
+/// broken rule, or one line if the dispatchable cannot be read.
+fn by_version(desc: &Result<OperatorDesc, Vec<Fault>>) -> Answer {
+    let recorded = |version: DirectMlVersion| {
+        let checked = |desc| validate_as(desc, &version).map_or_else(faults, |_| Vec::new());
+        let errors = desc.as_ref().map_or_else(Clone::clone, checked);
+        Recorded { version: version.to_string(), accepted: errors.is_empty(), errors }
     };
+    let verdicts: Vec<Recorded> = DirectMlVersion::recorded().map(recorded).collect();
+    let (mut accepting, mut lines) = (Vec::new(), Vec::new());
+    // Neighbours with the same first error are one range.
+    let message = |verdict: &Recorded| Some(verdict.errors.first()?.message.clone());
+    for range in verdicts.chunk_by(|a, b| message(a) == message(b)) {
+        let (first, last) = (&range[0].version, &range[range.len() - 1].version);
+        let span = if range.len() > 1 { format!("{first} to {last}") } else { first.clone() };
+        match range[0].errors.first() {
+            Some(Fault { rule: None, message, .. }) => lines.push(message.clone()),
+            Some(Fault { message, .. }) => lines.push(format!("{span}: {message}")),
+            None => accepting.push(span),
+        }
+    }
     let accepted = !accepting.is_empty();
     let accepting = if accepted { accepting.join(" and ") } else { "none".to_owned() };
+    let event = json!({ "event": "versions", "verdicts": verdicts });
     Answer { accepted, verdict: format!(": accepted by {accepting}"), lines, event }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use dml_cuda_testing::repository;
-use serde_json::json;
+use serde_json::{json, Value};
 
 use crate::{example, fill, lines_of_json, one_resource, run, stderr, stdout, Ended, Folder};
 
@@ -170,6 +170,17 @@ fn format_json_prints_the_same_facts_as_json() {
     folder.run_model(&wrong, &["--validate", "--directml", "all"]).fails(1, ""); // no version accepts it
     let verdict = lines_of_json(&folder.run_model(&wrong, &["--validate", "--format", "json"])).remove(0);
     assert_eq!((&verdict["accepted"], &verdict["errors"][0]["rule"]), (&json!(false), &json!("reverse.axis.range")));
+    // What cannot be read is an error of the same shape, without a rule.
+    wrong["dispatchables"]["reverse"]["desc"]["Axis"] = json!("x");
+    let unreadable = lines_of_json(&folder.run_model(&wrong, &["--validate", "--format", "json"])).remove(0);
+    let names =
+        |verdict: &Value| verdict["errors"][0].as_object().expect("an error").keys().cloned().collect::<Vec<_>>();
+    assert_eq!((names(&unreadable), &unreadable["errors"][0]["rule"]), (names(&verdict), &json!(null)));
+    let all = folder.run_model(&wrong, &["--validate", "--directml", "all", "--format", "json"]);
+    let verdicts = lines_of_json(&all)[0]["verdicts"].as_array().expect("verdicts").clone();
+    assert!(verdicts.len() == 13 && verdicts.iter().all(|verdict| verdict["errors"] == unreadable["errors"]));
+    let text = stdout(&folder.run_model(&wrong, &["--validate", "--directml", "all"]));
+    assert!(text.contains("accepted by none\n  line 1: dispatchables.reverse.desc.Axis is \"x\""), "{text}");
     // NaN and infinities are strings, because JSON has no numbers for them. Every value reads back as the same bits.
     for (data_type, values) in [
         ("FLOAT32", json!(["nan", "-inf", 1.5])),

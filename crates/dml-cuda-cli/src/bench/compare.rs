@@ -17,6 +17,7 @@ use super::run::{Machine, Run, Timed};
 use super::work::{Mode, Work};
 
 pub use cell::{Cell, Change, Status};
+use notes::Warning;
 use outputs::directml;
 pub use outputs::Outputs;
 pub use verdict::{Group, Verdict};
@@ -32,7 +33,7 @@ pub struct Comparison {
     /// One for each run after the first, or one of the only run.
     pub verdicts: Vec<Verdict>,
     /// What a reader must know before the figures.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     pub runs: Vec<RunSummary>,
     pub rows: Vec<Row>,
     /// Percent below which a difference is none.

@@ -71,12 +71,13 @@ impl Drawing {
     fn head(&mut self, comparison: &Comparison, n: usize) {
         let verdict = &comparison.verdicts[n];
         wrapped(&verdict.sentence, LINE).lines().for_each(|line| self.line(17.0, "700", line));
-        for (run, summary) in comparison.runs.iter().enumerate().filter(|(run, _)| [0, n + 1].contains(run)) {
+        let is_shown = |run: usize| [0, n + 1].contains(&run);
+        for (run, summary) in comparison.runs.iter().enumerate().filter(|(run, _)| is_shown(*run)) {
             self.line(14.0, "400", &clipped(&format!("{}: {}", letter(run), summary.label), 62));
         }
-        for warning in comparison.warnings.iter().filter(|_| n == 0) {
+        for warning in comparison.warnings.iter().filter(|warning| is_shown(warning.run)) {
             // A line has room for its first sentence. The tables have the rest.
-            self.line(13.0, "600", &clipped(warning.split(". ").next().unwrap_or_default(), 62));
+            self.line(13.0, "600", &clipped(warning.text.split(". ").next().unwrap_or_default(), 62));
         }
     }
 

@@ -31,7 +31,7 @@ pub fn page(comparison: &Comparison) -> String {
                     h1 { (verdict.sentence) }
                     @if n == 0 {
                         @for (n, label) in labels.iter().enumerate() { p.run { (letter(n)) ": " (label) } }
-                        @for warning in &comparison.warnings { p.warning { (warning) } }
+                        @for warning in &comparison.warnings { p.warning { (warning.text) } }
                     }
                     @for (by, line) in [("By type", &verdict.by_type), ("By kind", &verdict.by_kind)] {
                         @if !line.is_empty() { p { (by) ", " (verdict.unit()) ": " (line) } }

@@ -1,32 +1,37 @@
 //! Reports as text: for a terminal, as Markdown, as CSV.
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
-use comfy_table::{CellAlignment, ContentArrangement};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 
 use super::tables::{self, Table};
 use crate::bench::compare::{letter, Comparison, Row, RunSummary};
 use crate::bench::numbers::significant;
 use crate::out::shown_whole;
 
+/// Characters of a word that a table does not break.
+const LONGEST_WORD: usize = 10;
+
 /// For a terminal of that width, or as Markdown.
 pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
     let (bullet, bold) = if width.is_none() { ("- ", "**") } else { ("", "") };
+    let plain = |text: &str| plain(text, width);
     let mut blocks = Vec::new();
     for verdict in &comparison.verdicts {
         let lines = [("by type", &verdict.by_type), ("by kind", &verdict.by_kind)];
         let known = lines.into_iter().filter(|(_, line)| !line.is_empty());
-        let lines = known.map(|(by, line)| format!("{bullet}{by}, {}: {line}", verdict.unit()));
-        blocks.push(std::iter::once(format!("{bold}{}{bold}", verdict.sentence)).chain(lines).collect());
+        let lines = known.map(|(by, line)| format!("{bullet}{by}, {}: {}", verdict.unit(), plain(line)));
+        blocks.push(std::iter::once(format!("{bold}{}{bold}", plain(&verdict.sentence))).chain(lines).collect());
     }
     let runs = comparison.runs.iter().enumerate();
-    blocks.push(
-        runs.map(|(n, run)| format!("{bullet}{bold}{}: {}{bold}: {}", letter(n), run.label, machine(run))).collect(),
-    );
-    let notes = comparison.warnings.iter().cloned().chain(comparison.notes());
-    blocks.push(notes.map(|note| format!("{bullet}{note}")).collect::<Vec<_>>());
+    let run = |(n, run): (usize, &RunSummary)| {
+        format!("{bullet}{bold}{}: {}{bold}: {}", letter(n), plain(&run.label), plain(&machine(run)))
+    };
+    blocks.push(runs.map(run).collect());
+    let notes = comparison.warnings.iter().map(|warning| warning.text.clone()).chain(comparison.notes());
+    blocks.push(notes.map(|note| format!("{bullet}{}", plain(&note))).collect::<Vec<_>>());
     let said = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| {
-        let text = lines.iter().map(|line| shown_whole(line)).collect::<Vec<_>>().join("\n");
-        width.map_or_else(|| escaped(&text), |width| wrapped(&text, width)).trim_end().to_owned()
+        let text = lines.join("\n");
+        width.map_or_else(|| text.clone(), |width| wrapped(&text, width)).trim_end().to_owned()
     });
     let tables = tables::groups(comparison).into_iter().chain(tables::cases(comparison));
     let more = "More figures, such as bytes, noise, GB/s and of baseline: --format csv";
@@ -42,9 +47,19 @@ fn machine(run: &RunSummary) -> String {
     std::iter::once(known.collect::<Vec<_>>().join("; ")).chain(notes).collect::<Vec<_>>().join(". ")
 }
 
-/// Text that is no markup.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|")
+/// A text in one line. In Markdown, none of it is markup.
+fn plain(text: &str, width: Option<u16>) -> String {
+    let escaped = |c: char| match c {
+        '&' => "&amp;".to_owned(),
+        '<' => "&lt;".to_owned(),
+        '|' | '*' | '_' | '`' | '[' | '\\' | '~' => format!("\\{c}"),
+        c => c.to_string(),
+    };
+    let shown = shown_whole(text);
+    match width {
+        None => shown.chars().map(escaped).collect(),
+        Some(_) => shown,
+    }
 }
 
 /// Lines that are no wider, but for words that are.
@@ -58,18 +73,28 @@ pub fn wrapped(text: &str, width: u16) -> String {
     table.trim_fmt()
 }
 
-/// A table for a terminal of that width. In Markdown it is as wide as its content.
+/// A table for a terminal of that width, without the last columns if words would not fit. In Markdown it is as wide as
+/// its content.
 fn drawn(rows: &Table, width: Option<u16>) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(if width.is_none() { ASCII_MARKDOWN } else { NOTHING });
+    let cells = rows.iter().map(|row| row.iter().map(|text| plain(text, width)).collect());
+    let mut cells: Vec<Vec<String>> = cells.collect();
+    let mut least = Vec::new();
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        let word = |n: usize| cells.iter().flat_map(|row| row[n].split(' ')).map(|word| word.chars().count()).max();
+        // A column's longest word, unless it is a long name, and the spaces around it.
+        least.extend((0..cells[0].len()).map(|n| word(n).unwrap_or(0).min(LONGEST_WORD) as u16 + 2));
+        while least.len() > 1 && least.iter().sum::<u16>() > width {
+            least.pop();
+        }
+        cells.iter_mut().for_each(|row| row.truncate(least.len()));
     }
-    // An escape is longer than its character.
-    let shown = |text: &String| shown_whole(text);
-    let cell = |text: &String| if width.is_none() { escaped(&shown(text)) } else { shown(text) };
-    table.set_header(rows[0].iter().map(cell));
-    table.add_rows(rows[1..].iter().map(|row| row.iter().map(cell)));
+    table.set_header(&cells[0]).add_rows(&cells[1..]);
+    for (column, least) in table.column_iter_mut().zip(least) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+    }
     for (column, _) in table.column_iter_mut().zip(&rows[0]).filter(|(_, name)| tables::has_numbers(name)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -124,4 +149,22 @@ fn record(row: &Row, run: usize, label: &str) -> [(&'static str, String); 17] {
 fn no_formula(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@']);
     format!("{}{text}", if is_formula { "'" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_table_breaks_no_word() {
+        let rows = [["cases", "B", "A / B", "A of baseline"], ["rows and blocks", "SLOWER", "0.833", "41 %"]];
+        let table: Table = rows.map(|row| row.map(str::to_owned).to_vec()).to_vec();
+        for (width, columns) in [(80, 4), (36, 4), (30, 3), (9, 1)] {
+            let drawn = drawn(&table, Some(width));
+            let words = rows.iter().flat_map(|row| row[..columns].iter().flat_map(|cell| cell.split(' ')));
+            assert!(words.clone().all(|word| drawn.contains(word)), "{drawn}");
+            assert_eq!(drawn.contains("baseline"), columns == 4, "{drawn}");
+            assert!(drawn.lines().all(|line| line.chars().count() <= width.into()), "{drawn}");
+        }
+    }
 }

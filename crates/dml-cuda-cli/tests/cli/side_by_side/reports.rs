@@ -287,7 +287,7 @@ fn all_that_is_shown() -> [Value; 3] {
         on_machine(label, cases, of_baseline)
     };
     let mut a = made(&"a label that is longer than any chart is wide, ".repeat(3), [1.0; 7], 1.0);
-    let mut b = made("b <&>\n# c", [0.5, 0.5, 0.25, 2.0, 0.5, 0.5, 1.0], 1.0);
+    let mut b = made("b <&>\n# *c* _|_ [d](e) `f`", [0.5, 0.5, 0.25, 2.0, 0.5, 0.5, 1.0], 1.0);
     let mut c = made(escape, [4.0; 7], 1.5);
     let causes = [("failed", format!("\"Sizes\" <1>,\n{escape}")), ("refused", "no".to_owned())];
     for (n, (name, error)) in causes.iter().enumerate() {

@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::out::shown_path;
 use crate::signals;
 
 /// Bytes that a process may print on each stream.
@@ -42,12 +43,17 @@ pub struct Ended {
     pub stderr: String,
 }
 
+/// The error of a file or a folder among the temporary ones.
+pub fn no_temporary(error: io::Error) -> String {
+    format!("nothing can be written to the temporary folder {}: {error}", shown_path(&std::env::temp_dir()))
+}
+
 /// Runs a command to its end, or ends it at a limit, which is an error.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: io::Error| format!("{name} cannot be started: {error}");
     // Files, unlike pipes, need no thread that reads them.
-    let mut streams = [tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?];
+    let mut streams = [tempfile::tempfile().map_err(no_temporary)?, tempfile::tempfile().map_err(no_temporary)?];
     let [stdout, stderr] = [streams[0].try_clone().map_err(failed)?, streams[1].try_clone().map_err(failed)?];
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);

@@ -55,10 +55,9 @@ pub fn start(asked: &Bench) -> Result<Box<dyn Runner + '_>, String> {
 
 /// A temporary folder with files. A runner works there and uses bare names.
 fn folder(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<tempfile::TempDir, String> {
-    let failed = |error: std::io::Error| format!("a temporary folder: {error}");
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = tempfile::tempdir().map_err(process::no_temporary)?;
     for (name, bytes) in files {
-        std::fs::write(folder.path().join(name), bytes).map_err(failed)?;
+        std::fs::write(folder.path().join(name), bytes).map_err(process::no_temporary)?;
     }
     Ok(folder)
 }

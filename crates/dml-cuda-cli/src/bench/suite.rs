@@ -14,6 +14,7 @@ use super::work::{Mode, Work};
 use crate::model::{self, json, npy};
 use crate::options::Tier;
 use crate::out::{say, shown_path};
+use crate::whole_file;
 
 /// A line of the document. Names and order stay, so that old runs can be compared.
 #[derive(Clone, Deserialize)]
@@ -123,16 +124,15 @@ pub fn named(name: &str) -> Option<&'static Case> {
 
 /// Writes the models of a tier into a new folder.
 pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", shown_path(folder));
-    if folder.exists() && fs::read_dir(folder).map_err(failed)?.next().is_some() {
+    let in_folder = |error: &dyn std::fmt::Display| format!("{}: {error}", shown_path(folder));
+    if folder.exists() && fs::read_dir(folder).map_err(|error| in_folder(&error))?.next().is_some() {
         return Err(format!("{} is not empty, must be new", shown_path(folder)));
     }
-    fs::create_dir_all(folder).map_err(failed)?;
     let mut written = BTreeSet::new();
     for case in of_tier(tier) {
         for (name, bytes) in case.files()? {
             if written.insert(name.clone()) {
-                fs::write(folder.join(&name), bytes).map_err(failed)?;
+                whole_file::write(&folder.join(&name), &bytes).map_err(|error| in_folder(&error))?;
             }
         }
     }

@@ -4,7 +4,7 @@ mod bench;
 mod reports;
 mod runners;
 
-use crate::{stderr, stdout, Folder};
+use crate::{stderr, stdout, Ended, Folder};
 
 #[test]
 fn every_model_of_a_suite_runs_on_windows_too() {
@@ -40,4 +40,11 @@ fn every_model_of_a_suite_runs_on_windows_too() {
     folder.refuses(&["suite", "my suite"], "is not empty, must be new");
     folder.write("file", "kept");
     folder.refuses(&["suite", "file"], "");
+    // On a full disk there is no half of a file.
+    if cfg!(unix) {
+        let limited = "trap '' XFSZ; ulimit -f 4; \"$0\" suite part --tier quick";
+        folder.shell(limited).fails(1, "ERROR: part: ");
+        let whole = |name: &String| folder.read(&format!("part/{name}")) == folder.read(&format!("my suite/{name}"));
+        assert!(folder.names("part").len() > 1 && folder.names("part").iter().all(whole));
+    }
 }

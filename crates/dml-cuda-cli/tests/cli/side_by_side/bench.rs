@@ -240,6 +240,10 @@ fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
             assert!(fs::read(saved).expect("it is there").len() > 100);
             fs::remove_file(saved).expect("removed");
         }
+        let mut bench = folder.runner();
+        bench.env("TMPDIR", "absent").args(["bench", "-o", "t.json", "-a", "cpu", "--only", "check.fill.int8"]);
+        let said = "ERROR: nothing can be written to the temporary folder absent: ";
+        bench.output().expect("it starts").fails(1, said);
     }
 }
 

@@ -89,10 +89,11 @@ class Compiled(unittest.TestCase):
 
     def check(self, f, x, n, kernels=None, ours=None, exact=True, **options):
         found, *counts = compiled(lambda x, n: f(dt.reverse_subsequences, x, n), x, n, **options)
-        required = compiled(lambda x, n: f(gather, x, n), x, n, **options)[0]
+        # Inductor may compute more precisely than the operators in turn.
+        required = f(gather, x, n) if exact else compiled(lambda x, n: f(gather, x, n), x, n, **options)[0]
         of = lambda results: results if isinstance(results, tuple) else (results,)
-        for got, want, eager in zip(of(found), of(required), of(f(gather, x, n) if exact else required)):
-            same(got, want), same(got, eager)
+        for got, want in zip(of(found), of(required)):
+            same(got, want)
         more = ALONE_ON_THE_CPU if ours and n.dtype.is_signed and not CUDA else 0
         if kernels is not None:
             self.assertEqual(counts, [kernels + more, ours])

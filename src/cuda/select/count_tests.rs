@@ -7,6 +7,7 @@ use super::layout::work::Side;
 use super::layout::Layout;
 use super::{fill_value_sequence, reverse_subsequences as reverse, Candidate};
 use crate::cuda::parameters::columns::Columns;
+use crate::cuda::parameters::fill::FillStrided;
 use crate::cuda::parameters::rows::RowTiles;
 use crate::cuda::parameters::segments::Segments;
 use crate::cuda::{GpuTarget, Mode};
@@ -318,22 +319,33 @@ fn tiles_move_the_sectors_of_each() {
     assert!(tiles > 6, "{tiles}");
 }
 
-/// The first kernel that can run a fill's layout, with a thread for each vector, or for each element.
+/// The first kernel that can run a fill's layout, with a thread for each vector, or for each element, with a table for
+/// each of three coordinates that a vector may begin with, and whether rows are whole sectors.
 #[test]
 fn fills_take_the_kernel_of_their_layout() {
     let cases = [
-        (TensorDataType::Float32, [(64, 1024), (1024, 1)], "fill_packed_4", 65),
-        (TensorDataType::Float32, [(8, 512), (256, 1)], "fill_rows", 2),
-        (TensorDataType::UInt8, [(48, 1), (4, 48)], "fill_dense_1", 1),
-        (TensorDataType::UInt8, [(300, 4), (2, 2)], "fill_elements", 3),
+        (TensorDataType::Float32, [(64, 1024), (1024, 1)], "fill_packed_4", 65, 0, None),
+        (TensorDataType::Float32, [(8, 512), (256, 1)], "fill_rows", 2, 0, Some(1)),
+        (TensorDataType::UInt8, [(9, 4096), (4080, 1)], "fill_rows", 9, 0, Some(0)),
+        (TensorDataType::UInt16, [(8, 64), (20, 1)], "fill_rows", 1, 0, Some(0)),
+        (TensorDataType::UInt8, [(48, 1), (4, 48)], "fill_dense_1", 1, 0, Some(0)),
+        (TensorDataType::UInt8, [(3, 1), (64, 3)], "fill_dense_1", 1, 3 * 16, Some(0)),
+        (TensorDataType::Float16, [(3, 1), (64, 3)], "fill_dense_2", 1, 3 * 32, Some(0)),
+        (TensorDataType::UInt8, [(300, 4), (2, 2)], "fill_elements", 3, 0, Some(0)),
+        (TensorDataType::UInt8, [(300, 32), (20, 1)], "fill_elements", 24, 0, Some(0)),
     ];
-    for (data_type, dimensions, kernel, blocks) in cases {
+    for (data_type, dimensions, kernel, blocks, shared, whole) in cases {
         let (sizes, strides) = (dimensions.map(|(size, _)| size), dimensions.map(|(_, stride)| stride));
         let output_tensor = BufferTensorDesc::strided(data_type, &sizes, &strides);
         let (value_start, value_delta) = (ScalarUnion::UInt8(0), ScalarUnion::UInt8(1));
         let desc = FillValueSequenceDesc { output_tensor, value_data_type: data_type, value_start, value_delta };
         let plan = crate::plan::fill_plan::Plan::new(&desc).expect("a plan");
         let launch = fill_value_sequence::select(&plan, 16).swap_remove(0);
-        assert_eq!((launch.entry.name, launch.grid.blocks), (kernel, blocks), "{sizes:?}");
+        let found = (launch.entry.name, launch.grid.blocks, launch.grid.shared);
+        assert_eq!(found, (kernel, blocks, shared), "{sizes:?}");
+        if let Some(whole) = whole {
+            let words = bytemuck::cast_slice(&launch.params);
+            assert_eq!(bytemuck::pod_read_unaligned::<FillStrided>(&words[..size_of::<FillStrided>()]).whole, whole);
+        }
     }
 }

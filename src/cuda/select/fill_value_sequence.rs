@@ -219,7 +219,7 @@ fn run<const ALIGNED: bool>(&Plan { arithmetic, width, ref dimensions, .. }: &Pl
     let dense = dimensions.iter().rev().take(3).take_while(continues).count();
     Ok(match dense {
         1.. if bytes(1) >= LONG_ROW_BYTES => 1,
-        1.. if ALIGNED && bytes(1) >= MIN_ROW_BYTES && bytes(1) % u64::from(VEC16) == 0 => 1,
+        1.. if ALIGNED && bytes(1) >= MIN_ROW_BYTES => 1,
         1.. if bytes(dense) >= MIN_ROW_BYTES => dense,
         _ => 0,
     })

@@ -3,8 +3,8 @@
    unknown or destroyed handles, a call without a current context, memory that is freed, read or written or kernels that
    are unloaded while queued work uses them, and, at the end, everything that was not released.
    DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of that function return 2. DOUBLE_SLOW names a function that
-   takes long. Two events are a millisecond apart, but half of one if a graph's last work before the later one is the
-   kernel that DOUBLE_FAST names. */
+   takes long. Two events are half a millisecond apart, but half of that if a graph's last work before the later one is
+   the kernel that DOUBLE_FAST names. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

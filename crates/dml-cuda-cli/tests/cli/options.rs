@@ -79,6 +79,7 @@ Dispatchable 'rows'
     estimated N µs: KERNEL
     not reverse_packed_rows: a segment does not fit shared memory
   in place: at most 536871168 bytes must move
+    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory a block, pointers at multiples of N, never specialized
     KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory a block, pointers at multiples of N, specialized in CUDA graphs
     estimated N µs: KERNEL
     not reverse_rows: it does not run in place

@@ -32,7 +32,7 @@ const RANDOM_BYTES: usize = 16_777_213;
 /// Work that moves less is compared with an empty kernel: its launch takes longer than its bytes.
 const SMALL: u64 = 1 << 20;
 
-/// Kernels move whole thread blocks' shares.
+/// Kernels move whole thread blocks' shares, and the driver as much.
 const SHARE: u64 = 1 << 14;
 
 /// Times the case, and prints what a run with `--format json` prints, a case's own baseline last. `open` opens a GPU,
@@ -105,19 +105,25 @@ fn next_to_its_baseline(case: &Case, work: &Work, times: &Repeated, device: &Dev
     let mut dispatched = || Samples::take(times, stream, graph.as_mut(), queue);
     // A GPU that waited has lower clocks: nothing is timed until they are up.
     dispatched()?;
-    let plain = if work.mode == Mode::Fill { moved } else { (moved / 2).min(total) };
-    let (kinds, bytes) = match work.mode {
-        _ if plain < SMALL => (&[Kind::Empty][..], 0),
-        Mode::Fill => (&[Kind::Fill, Kind::Store][..], plain / SHARE * SHARE),
-        Mode::InPlace => (&[Kind::Swap][..], plain / SHARE * SHARE),
-        _ => (&[Kind::Copy][..], plain / SHARE * SHARE),
-    };
+    let (kinds, bytes) = plain(work.mode, moved, total);
     let from: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
     let to: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
     let baseline = gpu.fastest(&Memory { from: &from, to: &to, bytes }, kinds, &[way], times)?;
     let timed = dispatched()?;
     check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, stream)?;
     Ok(vec![timed, baseline])
+}
+
+/// The kinds of plain work that a case is compared with, and their bytes.
+fn plain(mode: Mode, moved: u64, total: u64) -> (&'static [Kind], u64) {
+    let bytes = if mode == Mode::Fill { moved } else { (moved / 2).min(total) };
+    let bytes = bytes / SHARE * SHARE;
+    match mode {
+        _ if bytes < SMALL => (&[Kind::Empty], 0),
+        Mode::Fill => (&[Kind::Fill, Kind::Store], bytes),
+        Mode::InPlace => (&[Kind::Swap], bytes),
+        _ => (&[Kind::Copy], bytes),
+    }
 }
 
 /// A case's operator on buffers of its own, with random bytes.
@@ -191,6 +197,18 @@ fn parts(buffer: &Buffer) -> impl Iterator<Item = (u64, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_work_moves_as_much_as_its_case() {
+        for (mode, moved, total, kinds, bytes) in [
+            (Mode::Fill, SMALL - 1, SMALL, &[Kind::Empty][..], 0),
+            (Mode::Fill, SMALL + SHARE + 1, 2 * SMALL, &[Kind::Fill, Kind::Store], SMALL + SHARE),
+            (Mode::InPlace, 2 * SMALL, 2 * SMALL, &[Kind::Swap], SMALL),
+            (Mode::Copy, 5 * SMALL, 2 * SMALL, &[Kind::Copy], 2 * SMALL),
+        ] {
+            assert!(plain(mode, moved, total) == (kinds, bytes), "{mode} {moved}");
+        }
+    }
 
     #[test]
     fn every_byte_of_a_result_is_checked() {

@@ -42,7 +42,7 @@ fn median_interval(samples: &[f64]) -> (f64, f64) {
     let mut outside = 0.0;
     let mut logarithm = count as f64 * 0.5f64.ln();
     let mut k = 0;
-    while k < count / 2 && outside + 2.0 * logarithm.exp() <= 0.025 {
+    while outside + 2.0 * logarithm.exp() <= 0.025 {
         outside += 2.0 * logarithm.exp();
         logarithm += ((count - k) as f64 / (k + 1) as f64).ln();
         k += 1;

@@ -322,6 +322,9 @@ mod tests {
         for case in all() {
             let (name, work) = (&case.name, case.work.as_ref());
             assert!(names.insert(name), "{name} is there twice");
+            if case.lengths == Lengths::ThreeQuarters {
+                assert_eq!(case.lengths(), [case.sizes()[1] as u32 / 4 * 3], "{name}");
+            }
             if case.is_baseline() || case.descriptor.is_none() {
                 continue;
             }
@@ -358,6 +361,7 @@ mod tests {
         }
         let counts = [of_tier(Tier::Quick), of_tier(Tier::Full), of_onnx(Tier::Quick), cold()].map(|cases| cases.len());
         assert_eq!(counts, [245, 343, 61, 315]);
+        assert_eq!([64, 1 << 20, 1 << 30, 1 << 40].map(dispatches), [1000, 793, 4, 1]);
     }
 
     /// Runs with a cold L2 are compared with what an older bench recorded.

@@ -119,6 +119,10 @@ mod tests {
                 "(99999999999999999999, )",
                 "it is not a .npy file, by its header: line 1: shape[0] is 99999999999999999999",
             ),
+            (
+                "(4, ), 'x': 1",
+                "it is not a .npy file, by its header: 4 entries, must be descr, fortran_order and shape",
+            ),
             ("(0xFFFFFFFFFFFFFFFF, 9)", "it is not a .npy file, by its header: line 1, column "),
             (&"(".repeat(60), "it is not a .npy file, by its header: line 1, column "),
             (&"{".repeat(60), "it is not a .npy file, by its header: line 1, column "),

@@ -119,8 +119,19 @@ fn a_driver_that_cannot_be_loaded_is_said() {
 fn a_driver_that_lacks_a_function_is_too_old() {
     // With all functions the runner runs and times a model on the GPU. It calls no others.
     let Some(complete) = double(None) else { return };
-    let printed = run(&complete, 1, 0, &["-a", "Fake", "-i", "3", "-r", "2", "-v", "2"]).well();
+    let fewer = ["-a", "Fake", "-i", "3", "-r", "2", "-v", "2", "--max_gpu_time_measurements", "2"];
+    let printed = run(&complete, 1, 0, &fewer).well();
     assert!(printed.starts_with("Running on 'Fake GPU'"), "{printed}");
+    assert!(printed.contains("\nGPU samples buffer has 1 samples overwritten.\n"), "{printed}");
+    for (options, kernels) in [
+        (&[][..], "every time\""),
+        (&["-r", "2"], "every time, specialized kernels\""),
+        (&["--measure"], "every time, measured kernels\""),
+        (&["--specialize", "--measure"], "every time, specialized and measured kernels\""),
+    ] {
+        let printed = run(&complete, 1, 0, &[&["-a", "Fake", "--format", "json"], options].concat()).well();
+        assert!(printed.contains(kernels), "{options:?}: {printed}");
+    }
     let many = ["-a", "Fake", "-i", "3", "-r", "65537"];
     let said = "dispatch_repeat is 65537, must be at most 65536 in a graph; --no-graph queues one by one";
     run(&complete, 1, 0, &many).fails(1, said);
@@ -163,6 +174,13 @@ fn run_in(folder: &Folder, arguments: &[&str]) -> Output {
     output
 }
 
+/// The command that times one of a bench's cases.
+fn kernel(name: &str) -> Command {
+    let mut command = runner();
+    command.args(["kernel", name, "-i", "1", "-r", "2", "-a", "0"]);
+    command
+}
+
 /// Cases are timed on a GPU as on the CPU. Samples are the GPU's, and the baseline is the driver's plain copy or fill.
 #[test]
 fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
@@ -174,6 +192,9 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
         // The double reports half a millisecond for two dispatches.
         assert!(printed.contains("\"gpu_milliseconds\":[0.25,0.25,0.25]"), "{printed}");
     }
+    let without_copies = |name: &str| with_failure(folder.0.path(), "cuMemcpyDtoDAsync_v2", 1, 2, kernel(name)).0;
+    without_copies("baseline_of_copies.1mib").fails(1, "cuda: queuing plain work failed: ");
+    without_copies("baseline_of_fills.1mib").well();
     run(&["bench", "--tier", "quick", "-o", "r.json", "--only", "small_16x256.f32", "--samples", "3"]);
     let run = folder.json("r.json");
     assert_eq!(run["machine"]["device"], "Fake GPU");
@@ -237,23 +258,22 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
     let found = folder.json("r.json");
     assert!(found["timing"].as_str().expect("text").contains("a cold L2"), "{found}");
     for case in found["cases"].as_array().expect("cases") {
-        let error = case["error"].as_str().expect("text");
-        assert!(error.starts_with("byte ") && error.contains(" of the output is 0x"), "{case}");
+        let (place, bytes) = case["error"].as_str().expect("text").split_once(" of the output is 0x").expect("bytes");
+        let (found, required) = bytes.split_once(", must be 0x").expect("two");
+        assert!(place.starts_with("byte ") && found != &required[..2], "{case}");
     }
-    // At odd addresses, and in place.
+    // At odd addresses, in place, and not as a graph.
     for name in ["reverse.inner_misaligned_8192x8192.u8.in_place", "fill.packed_256_MiB.u16.fill"] {
-        run(&["kernel", name]).fails(1, "ERROR: byte ");
+        let (output, report) = with_failure(folder.0.path(), "cuGraphLaunch", 1, 2, kernel(name));
+        output.fails(1, "ERROR: byte ");
+        assert_eq!(report, [""; 0]);
     }
     run(&["kernel", "fill.nothing"]).fails(1, "the case is 'fill.nothing', must be one of this program's");
 }
 
 #[test]
 fn a_kernel_that_is_timed_while_the_driver_fails_is_an_error_in_words() {
-    let kernel = || {
-        let mut command = runner();
-        command.args(["kernel", "fill.small_fill_of_64_bytes.f32.fill", "-i", "1", "-r", "2", "-a", "0"]);
-        command
-    };
+    let kernel = || kernel("fill.small_fill_of_64_bytes.f32.fill");
     // What the double's kernels do not write is wrong, unless a call failed before.
     let words = |output: &Output| Some(text(&output.stderr)).filter(|said| !said.starts_with("ERROR: byte "));
     let Some((cases, errors)) = fail_every_call(kernel, words) else { return };

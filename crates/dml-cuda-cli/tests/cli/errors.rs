@@ -49,6 +49,7 @@ fn bad_input_gets_one_clear_message() {
         (kind, json!("DML_OPERATOR_GEMM"), "\"DML_OPERATOR_GEMM\", must be DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OP"),
         (kind, json!("hlsl"), "\"hlsl\", a compute shader, must be"),
         (kind, json!("onnx"), "\"onnx\", an ONNX model, must be"),
+        (kind, json!("dmlSerializedGraph"), "\"dmlSerializedGraph\", a serialized graph, must be"),
         (values, json!("deferred"), "only ONNX models fill deferred resources"),
         (values, source("cat.png"), "this runner reads no images"),
         (values, json!({ "valueCount": 4 }), "an object with exactly one of value, valueStart and sourcePath"),
@@ -189,7 +190,8 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
     };
     let constant = r#"{ "valueCount": COUNT, "value": 7 }"#;
     let words = "ERROR: the resources are 3000000000 bytes together, must be at most ";
-    limited(2_000_000, &of(10, 300_000_000, constant)).fails(1, words);
+    let said = limited(2_000_000, &of(10, 300_000_000, constant)).fails(1, words);
+    assert!(!said.contains(" at most 0, "), "{said}");
     for values in [constant, r#"{ "valueCount": COUNT, "valueStart": 7, "valueDelta": 1 }"#] {
         limited(1_000_000, &of(1, 700_000_000, values)).well();
     }
@@ -210,7 +212,10 @@ fn broken_files_and_options_get_one_clear_message() {
     let commands = br#"{ "resources": {}, "dispatchables": {}, "commands": [], "commands": [] }"#;
     let resources = br#"{ "resources": { "a": 1, "a": 2 }, "dispatchables": {}, "commands": [] }"#;
     let twice_in_desc = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
-    let unreadable: [(&[u8], &str); 13] = [
+    let [objects, arrays] = ["{\"a\":", "["].map(|begin| begin.repeat(257));
+    let unreadable: [(&[u8], &str); 15] = [
+        (objects.as_bytes(), "more than 256 values inside each other"),
+        (arrays.as_bytes(), "more than 256 values inside each other"),
         (b"{\0\n\0", "the model is not UTF-8 text: it is UTF-16 without a byte order mark, must have one"),
         (b"\0{\0\n", "it is UTF-16 without a byte order mark"),
         (b"{\n  \"resources\": {},\n  \"x\" 1\n}", "broken.json: line 3, column 7: "),

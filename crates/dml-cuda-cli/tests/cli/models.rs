@@ -57,7 +57,7 @@ fn every_form_of_a_model_is_read() {
     let mut model = small();
     model["$schema"] = json!("./_schema.json");
     model["dispatchables"]["fill"] = json!({
-        "Type": "FILL_VALUE_SEQUENCE", "dmlCompileType": "DmlCompileOp", "executionFlags": "NONE",
+        "Type": "FILL_VALUE_SEQUENCE", "dmlCompileType": "DmlCompileGraph", "executionFlags": "NONE",
         "Desc": {
             "OutputTensor": {
                 "Type": "DML_TENSOR_TYPE_BUFFER",
@@ -69,6 +69,8 @@ fn every_form_of_a_model_is_read() {
     model["resources"]["Out"] =
         json!({ "initialValuesDataType": "FLOAT16", "initialValues": [1, "nan", "inf", "-inf", 65504] });
     assert_eq!(printed(&model), ["Resource 'Out': 1, -1, -3, -5, 65504"]);
+    let said = folder.well(&["model.json"]);
+    assert!(said.contains("\nCompiling op using IDMLDevice1::CompileGraph\n"), "{said}");
     model["commands"] = json!([{ "type": "PRINT", "resource": "Out" }]);
     assert_eq!(printed(&model), ["Resource 'Out': 1, nan, inf, -inf, 65504"]);
 
@@ -82,12 +84,25 @@ fn every_form_of_a_model_is_read() {
     let shown = folder.run_model(&model, &[]).well();
     assert!(shown.contains("Resource 'Out':\n[0] 0 (0x 0)\n[1] 0 (0x 0)\n[2] 127 (0x7F)\n"), "{shown}");
 
+    // Sums of floats, and more of them than are in memory at a time.
+    model["commands"][0]["verbose"] = json!(false);
+    for data_type in ["FLOAT16", "FLOAT32", "FLOAT64"] {
+        let values = json!({ "valueCount": 300_000, "valueStart": 0.25, "valueDelta": 0.5, "value": null });
+        model["resources"]["Out"] = json!({ "initialValuesDataType": data_type, "initialValues": values });
+        let last = if data_type == "FLOAT16" { 1024 } else { 150_000 };
+        let line = printed(&model).remove(0);
+        assert!(
+            line.starts_with("Resource 'Out': 0.25, 0.75, 1.25, ") && line.ends_with(&format!(", {last}")),
+            "{data_type}"
+        );
+    }
+
     // A binding as an object, in elements. Its elementCount is ignored, as in DxDispatch. Comments and trailing commas
     // in the file.
     let mut model = small();
     model["resources"]["Out"]["initialValues"]["valueCount"] = json!(9);
     model["commands"][0]["bindings"]["OutputTensor"] =
-        json!([{ "name": "Out", "elementOffset": 4, "elementCount": 1 }]);
+        json!([{ "name": "Out", "elementOffset": 2, "elementSizeInBytes": 8, "elementCount": 1 }]);
     assert_eq!(printed(&model), ["Resource 'Out': 7, 7, 7, 7, 0.5, 1.5, 2.5, 3.5, 7"]);
     let text = model.to_string().replacen('{', "{ // a comment\n /* another */", 1).replacen("]}", "],}", 1);
     for bytes in [format!("\u{feff}{text}").into_bytes(), crate::utf_16(&text)] {

@@ -32,6 +32,8 @@ fn every_recorded_verdict_is_reproduced_in_the_files_order() {
         let text = stdout(&output);
         let verdicts: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
         assert_eq!(verdicts.len(), records.len());
+        // One version is no range.
+        assert_eq!(text.contains("\n  1.7.0: "), version == Some("all"));
         for (line, record) in verdicts.iter().zip(&records) {
             let versions = record.accepted_by();
             let word = |accepted| if accepted { "accepted" } else { "rejected" };
@@ -145,6 +147,7 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     };
     let refused = |model: &Value, words: &str| strictly(&model.to_string(), words);
     refused(&of_type("UINT8", json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
+    let of_format = |name: &str| json!({ "name": "Out", "format": name });
     let values = "resources/Out/initialValues";
     for (path, value, words) in [
         ("dispatchables/fill/bindings", json!({ "OutputTensor": "Out" }), "fill.bindings is given, must be left out"),
@@ -157,15 +160,25 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
             json!([["Out"]]),
             "OutputTensor[0] is an array, must be a name or an object",
         ),
+        ("commands/0/threadGroupCount", json!([1, 2]), "threadGroupCount is an array, must be an array of 3 integers"),
+        ("commands/0/threadGroupCount", json!([1, 2, 3]), ""),
+        (
+            "commands/0/bindings/OutputTensor",
+            of_format("R32_FLAOT"),
+            "format is \"R32_FLAOT\", must be the name of a DXGI_",
+        ),
+        ("commands/0/bindings/OutputTensor", of_format("R32_FLOAT"), ""),
+        ("resources/Out/initialValuesOffsetInBytes", json!(0), ""),
     ] {
         let mut model = of_type("UINT8", json!(10), json!(1));
         set(&mut model, path, value);
-        refused(&model, words);
+        assert!(refused(&model, words).is_empty() == words.is_empty(), "{path}");
     }
     let mut long = example("reverse_subsequences");
     let lengths = long["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
-    long["resources"][&lengths]["initialValues"][0] = json!(99);
+    long["resources"][&lengths]["initialValues"][1] = json!(99);
     refused(&long, "SequenceLengthsTensor is with a length of 99, must be of lengths up to 4, the size of the axis");
+    refused(&of_type("FLOAT16", json!({ "UInt16": 15360 }), json!({ "UInt16": 31744 })), ""); // an infinite delta
     let mut model = of_type("FLOAT16", json!(2048), json!(3));
     refused(&model, "OutputTensor is a fill with the element 2051, must be of elements that FLOAT16 holds");
     // Unless something reads the fill, its values do not matter.

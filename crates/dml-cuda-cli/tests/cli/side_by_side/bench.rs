@@ -26,19 +26,22 @@ fn a_bench_writes_samples_and_outputs() {
     bench("a.json", "small_16x256", &[]).well();
     let found = folder.json("a.json");
     assert_eq!((cases(&found).len(), &found["planned"], &found["schema"]), (8, &json!(8), &json!(2)));
+    let machine = &found["machine"];
+    let date = machine["date"].as_str().and_then(|date| humantime::parse_rfc3339(date).ok()).expect("a date");
+    assert!(found["samples"] == 7 && date.elapsed().expect("it was before").as_secs() < 3600, "{machine}");
     for case in cases(&found) {
         let samples = case["each"].as_array().expect("raw samples");
         assert!(samples.len() == 7 && samples.iter().all(|sample| sample.as_f64().expect("a number") > 0.0));
     }
     // Baselines have samples too, and every run has a report.
-    bench("baselines.json", "baseline_of_copies.1mib", &[]).well();
-    let baselines = folder.json("baselines.json");
+    bench("my baselines.json", "baseline_of_copies.1mib", &[]).well();
+    let baselines = folder.json("my baselines.json");
     assert_eq!((cases(&baselines).len(), &baselines["planned"]), (1, &json!(1)));
     assert_eq!(cases(&baselines)[0]["each"].as_array().map(Vec::len), Some(14), "first and again last");
-    folder.well(&["report", "baselines.json"]);
-    let command = found["machine"]["command"].as_str().expect("text");
-    assert!(command.contains(" bench -o a.json") && !command.contains(['/', '\\']), "{command}");
-    assert_eq!(found["machine"]["tool"], format!("dml-cuda {}", env!("CARGO_PKG_VERSION")));
+    folder.well(&["report", "my baselines.json"]);
+    let command = baselines["machine"]["command"].as_str().expect("text");
+    assert!(command.contains(" bench -o \"my baselines.json\" --tier") && !command.contains(['/', '\\']), "{command}");
+    assert_eq!(machine["tool"], format!("dml-cuda {}", env!("CARGO_PKG_VERSION")));
     // Elements 0, 1, … of a UINT8 reversal of [4, 7, 5]. The length of lane n is n, or one that fits.
     bench("o.json", "4x7x5.uint8.uint32", &[]).well();
     let outputs = folder.json("o.json")["outputs"].clone();
@@ -68,7 +71,7 @@ fn a_bench_writes_samples_and_outputs() {
     let printed: Value = serde_json::from_str(&bench("-", "check.fill.int8", &[]).well()).expect("JSON");
     assert_eq!(printed["outputs"].as_object().map(serde_json::Map::len), Some(1));
     bench("new/x.json", "check.fill.int8", &[]).fails(1, "the folder new is not there");
-    assert_eq!(folder.names(""), ["a.json", "baselines.json", "o.json"]);
+    assert_eq!(folder.names(""), ["a.json", "my baselines.json", "o.json"]);
     if cfg!(target_os = "linux") {
         let words = "ERROR: /proc/x.json: no file can be made in the folder /proc: ";
         bench("/proc/x.json", "check.fill.int8", &[]).fails(1, words);
@@ -140,12 +143,15 @@ fn an_interrupted_bench_leaves_a_partial_run() {
     let mut complete = folder.runner();
     complete.args(arguments).arg("--overwrite").stderr(Stdio::piped());
     let mut child = complete.stdout(Stdio::null()).spawn().expect("it starts");
-    let progress = BufReader::new(child.stderr.take().expect("a pipe"));
-    let told = progress.lines().map_while(Result::ok).find(|line| line.contains("of 11 cases"));
-    assert!(told.is_some());
+    let mut said = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("of 11 cases")));
     send("-TERM", &child);
     assert_eq!(child.wait().expect("it ends").code(), Some(143));
     assert_eq!(folder.json("i.json"), kept);
+    let saved = said.find_map(|line| Some(line.strip_prefix("NOTE: interrupted; it is saved as ")?.to_owned()));
+    let saved = folder.path(&saved.expect("the cases that ran are not lost"));
+    assert!(fs::read_to_string(&saved).expect("it is there").contains("\"each\""));
+    fs::remove_file(saved).expect("removed");
 }
 
 /// Keeps a bench from its run until it is dropped: on Windows a program that does not share the file, elsewhere a

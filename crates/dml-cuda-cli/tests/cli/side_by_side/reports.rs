@@ -207,7 +207,8 @@ fn a_guard_fails_for_what_is_lost() {
         (1, &one, &zero, &[missing], "1 output different (--allow-different-outputs)"),
         (0, &one, &zero, &[other_outputs], ""),
         (1, &zero, &with_output(error.clone()), &[], "1 output failed"),
-        (1, &a, &without, &[missing], "1 case failed, which did not fail in the first run"),
+        (1, &a, &without, &[], "1 case failed, which did not fail in the first run"),
+        (1, &without, &made("b", &[("x", "f32", &STEADY), ("y", "f32", &STEADY)]), &[], "1 case not in both runs"),
         (1, &noisy(1.0), &noisy(3.0), &[], "1 case SLOWER"),
         (0, &noisy(1.0), &noisy(1.2), &[], ""),
         // A case that failed in both runs has not become slower, but nothing was timed.

@@ -60,6 +60,7 @@ fn dxdispatch_runs_the_cases() {
     );
     failed.fails(1, cause);
     assert_eq!(cases(&found)[2]["medians"], json!([2.5, 2.5, 2.5, 2.5, 2.5]));
+    assert_eq!(causes[3], Some("it ran on Another GPU, must run on Some GPU as the cases before it"));
     assert_eq!(found["label"], json!("DxDispatch with DirectML 1.15.4 on Some GPU"));
     assert_eq!((&found["machine"]["driver"], &found["machine"]["commit"]), (&json!("32.0.15.6094"), &json!("")));
     assert_eq!(bench("y.json", "check").status.code(), Some(1), "what fails is said, and the rest is kept");

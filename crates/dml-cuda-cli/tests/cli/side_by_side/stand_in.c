@@ -39,7 +39,7 @@ static int dxdispatch(int count, char **words) {
     printf("Some GPU\n-Version: 32.0.15.6094\n-Hardware: true\n\nMicrosoft Basic Render Driver\n-Version: 10.0.1\n-Hardware: false\n\n");
     return 1;
   }
-  printf("Running on 'Some GPU'\n");
+  printf("Running on '%s GPU'\n", has(words[1], "small_16x256.i64") ? "Another" : "Some");
   int is_verbose = 0;
   for (int i = 1; i < count; ++i) {
     if (strchr(words[i], ' ')) {

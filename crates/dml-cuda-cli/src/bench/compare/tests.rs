@@ -67,6 +67,7 @@ fn baselines_that_differ_say_that_the_machine_was_another() {
         ];
         let mut run = run(device, cases);
         device.clone_into(&mut run.machine.device);
+        run.machine.tool = format!("of one name {factor}");
         run
     };
     let compared = |a: Run, b: Run| {
@@ -78,6 +79,14 @@ fn baselines_that_differ_say_that_the_machine_was_another() {
     assert!(why.is_some_and(|why| why.contains("1 baseline of") && why.contains("by a factor of 2.00")));
     assert_eq!(compared(on("GPU", 2.0), on("another GPU", 1.0)), (Status::Faster, None));
     assert_eq!(compared(on("GPU", 1.02), on("GPU", 1.0)), (Status::Same, None));
+    // One of three is enough.
+    let with_more = |spread: f64| {
+        let mut run = on("GPU", 1.0);
+        let more = |name| timing(name, Mode::BaselineOfCopies, 1 << 30, &around(90.0, spread));
+        run.cases.extend(["1", "2"].map(more));
+        run
+    };
+    assert_eq!(compared(with_more(0.01), with_more(2.0)), (Status::Same, None));
     let mut without = on("GPU", 1.0);
     without.cases.truncate(1);
     let (status, why) = compared(on("GPU", 1.0), without);
@@ -104,6 +113,8 @@ fn a_baseline_is_of_the_nearest_size_in_the_same_run() {
     let comparison = Comparison::new(&[run], 5.0);
     let of_baseline = comparison.rows.iter().map(|row| row.cells[0].as_ref()?.of_baseline);
     assert_eq!(of_baseline.collect::<Vec<_>>(), [Some(2.0 * 200.0 / 160.0 / 4.0), None, None]);
+    let mut noises = comparison.rows.iter().filter_map(|row| row.cells[0].as_ref()?.noise);
+    assert_eq!(noises.next(), None, "one sample has no noise");
 }
 
 /// Ten times the cases take about ten times as long. Squared, these would take minutes.
@@ -156,6 +167,9 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
         "{}",
         mixed.sentence
     );
+    let one =
+        verdict(&[&of("a", &[("x", 1.0), ("y", 1.0), ("z", 1.0)]), &of("b", &[("x", 0.92), ("y", 1.0), ("z", 1.0)])]);
+    assert!(one.sentence.starts_with("Neither is faster on the whole: "), "{}", one.sentence);
     let near = verdict(&[&of("a", &[("x", 1.05)]), &of("b", &[("x", 1.0)])]);
     let why = "Not decided: the difference is too near the threshold of 5 %. B was 1.05 times as fast";
     assert!(near.sentence.starts_with(why), "{}", near.sentence);

@@ -130,7 +130,7 @@ impl Runner for OnnxRuntime<'_> {
 
     fn answer(&mut self, case: &Case) -> Result<Answer, String> {
         let (device, notes) = (self.hello.device.clone(), vec![self.hello.versions.clone()]);
-        let mut answer = Answer { device, dispatches: 1, notes, ..Answer::default() };
+        let mut answer = Answer { device, notes, ..Answer::default() };
         let about = |why: String| format!("{}: {}", case.name, shown(&why));
         answer.outcome = match self.ask(Some(case)) {
             Err(why) if self.hello.provider == "DmlExecutionProvider" && has_features(case) => {

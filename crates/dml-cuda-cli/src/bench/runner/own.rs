@@ -119,15 +119,13 @@ impl Runner for Own<'_> {
         if case.work.is_none() {
             let device = once(1, 1)?.0.name;
             let outcome = Some(super::output(folder.path(), case)?);
-            return Ok(Answer { device, outcome, dispatches: 1, notes, ..Answer::default() });
+            return Ok(Answer { device, outcome, notes, ..Answer::default() });
         }
         let (mut iterations, mut dispatches) = (self.asked.samples + 1, case.dispatches);
         // Only a first run tells how slow a CPU is.
         if self.device.name == CPU {
             let first = once(1, 1)?.1.concat().into_iter().fold(0.1, f64::max) / 1e3;
-            dispatches = dispatches.min((CPU_ITERATION_MILLISECONDS / first) as u32).max(1);
-            let most = (CPU_CASE_MILLISECONDS / (first * f64::from(dispatches))) as u32;
-            iterations = iterations.min(most.max(CPU_LEAST_SAMPLES) + 1);
+            (iterations, dispatches) = on_cpu(first, iterations, dispatches);
         }
         let (device, timed) = once(iterations, dispatches)?;
         // The first iteration is cold.
@@ -162,6 +160,13 @@ impl Runner for Own<'_> {
     }
 }
 
+/// How many iterations of how many dispatches a CPU has time for, if a first dispatch takes these milliseconds.
+fn on_cpu(first: f64, iterations: u32, dispatches: u32) -> (u32, u32) {
+    let dispatches = dispatches.min((CPU_ITERATION_MILLISECONDS / first) as u32).max(1);
+    let most = (CPU_CASE_MILLISECONDS / (first * f64::from(dispatches))) as u32;
+    (iterations.min(most.max(CPU_LEAST_SAMPLES) + 1), dispatches)
+}
+
 fn read(text: &str) -> Result<Printed, String> {
     let (mut device, mut dispatches) = Printed::default();
     for line in text.lines() {
@@ -179,6 +184,13 @@ fn read(text: &str) -> Result<Printed, String> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_slow_cpu_does_less() {
+        for (first, limits) in [(0.01, (31, 10)), (1.0, (31, 10)), (15.0, (23, 6)), (30.0, (23, 3)), (500.0, (8, 1))] {
+            assert_eq!(super::on_cpu(first, 31, 10), limits, "{first}");
+        }
+    }
+
     #[test]
     fn a_baseline_comes_behind_its_case() {
         let line = |cpu: &str, gpu: &str| {

@@ -38,7 +38,11 @@ fn a_bench_writes_samples_and_outputs() {
     let baselines = folder.json("my baselines.json");
     assert_eq!((cases(&baselines).len(), &baselines["planned"]), (1, &json!(1)));
     assert_eq!(cases(&baselines)[0]["each"].as_array().map(Vec::len), Some(14), "first and again last");
-    folder.well(&["report", "my baselines.json"]);
+    assert!(!folder.well(&["report", "my baselines.json"]).contains(" µs"), "a table without cases");
+    // A CPU takes as many samples as it has time for.
+    let many = ["bench", "-o", "-", "-a", "cpu", "--only", "baseline_of_copies.1mib", "--samples", "1000"];
+    let printed: Value = serde_json::from_str(&folder.well(&many)).expect("JSON");
+    assert!(cases(&printed)[0]["each"].as_array().is_some_and(|samples| (14..2000).contains(&samples.len())));
     let command = baselines["machine"]["command"].as_str().expect("text");
     assert!(command.contains(" bench -o \"my baselines.json\" --tier") && !command.contains(['/', '\\']), "{command}");
     assert_eq!(machine["tool"], format!("dml-cuda {}", env!("CARGO_PKG_VERSION")));
@@ -312,6 +316,7 @@ fn a_bench_that_cannot_begin_says_it_once_and_leaves_nothing() {
     }
     assert_eq!(folder.names(""), [""; 0]);
     // Not on a terminal there is a line for each tenth, and no more.
-    let said = stderr(&folder.run(&on_cpu(&["--only", "check.fill"])));
-    assert_eq!(said.lines().filter(|line| line.contains(" of 10 cases, ")).count(), 10, "{said}");
+    let output = folder.run(&on_cpu(&["--tier", "quick", "--only", "fill.", "--samples", "3"]));
+    let told = stderr(&output).lines().filter(|line| line.contains(" of 13 cases, ")).count();
+    assert_eq!((told, output.status.code()), (10, Some(0)), "{output:?}");
 }

@@ -78,7 +78,7 @@ fn runs_that_are_none_are_said() {
     // Outputs may be all that two runs share.
     for (name, bytes) in [("r.json", "00"), ("other.json", "01")] {
         let mut run = made(name, &[]);
-        run["outputs"] = json!({ "o": { "bytes": bytes }, "p": { "bytes": "00" } });
+        run["outputs"] = json!({ "o": { "bytes": bytes } });
         folder.write(name, run.to_string());
     }
     let said = folder.well(&["report", "r.json", "other.json"]);
@@ -268,19 +268,26 @@ fn runs_have_names_of_their_own() {
 fn all_that_is_shown() -> [Value; 3] {
     let (formula, tag, escape) = ("=HYPERLINK(\"x\")", "<script>alert(1)</script>|", "a\u{1b}[2J\u{202e}\u{2028}b");
     let made = |label: &str, factors: [f64; 7], of_baseline: f64| {
-        let timed = |((name, mode, bytes), factor): ((&str, &str, u64), f64)| {
-            let each = STEADY.map(|sample| sample * factor);
+        let timed = |((name, data_type, mode, bytes), factor): ((&str, &str, &str, u64), f64)| {
+            let unit = if bytes == 8 { 0.004321 } else { 1.0 };
+            let (each, baseline) = (STEADY.map(|sample| sample * factor * unit), 80.0 * unit);
             let side_by_side = name.starts_with("lanes");
-            case(name, "u8", mode, bytes, json!({ "each": each, "baseline": 80.0, "side_by_side": side_by_side }))
+            case(
+                name,
+                data_type,
+                mode,
+                bytes,
+                json!({ "each": each, "baseline": baseline, "side_by_side": side_by_side }),
+            )
         };
         let work = [
-            ("x", "copy", 64 << 20),
-            (formula, "copy", 1 << 20),
-            ("2^26 lanes of 4", "copy", 1 << 20),
-            ("lanes odd [9]", "copy", 1 << 20),
-            ("x", "fill", 1 << 20),
-            ("x", "in place", 1 << 20),
-            (tag, "copy", 8),
+            ("x", "u8", "copy", 64 << 20),
+            (formula, "f16", "copy", 1 << 20),
+            ("2^26 lanes of 4", "f32", "copy", 1 << 20),
+            ("lanes odd [9]", "i64", "copy", 1 << 20),
+            ("x", "u8", "fill", 1 << 20),
+            ("x", "f32", "in place", 1 << 20),
+            (tag, "u8", "copy", 8),
         ];
         let mut cases: Vec<Value> = work.into_iter().zip(factors).map(timed).collect();
         let each = json!({ "each": [640.0 * of_baseline] });

@@ -43,7 +43,7 @@ fn dxdispatch_runs_the_cases() {
     }
     let bench = |to: &str, only: &str| {
         let runner = "my tools/dxdispatch.exe";
-        folder.run(&["bench", "--tier", "quick", "-o", to, "--only", only, "--runner", runner])
+        folder.run(&["bench", "--tier", "quick", "-o", to, "--only", only, "--runner", runner, "-a", "cpu"])
     };
     let failed = bench("x.json", "small_16x256");
     let found = folder.json("x.json");

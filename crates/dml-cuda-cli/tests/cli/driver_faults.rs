@@ -123,6 +123,7 @@ fn a_driver_that_lacks_a_function_is_too_old() {
     let printed = run(&complete, 1, 0, &fewer).well();
     assert!(printed.starts_with("Running on 'Fake GPU'"), "{printed}");
     assert!(printed.contains("\nGPU samples buffer has 1 samples overwritten.\n"), "{printed}");
+    assert!(!run(&complete, 1, 0, &fewer[..8]).well().contains("overwritten"));
     for (options, kernels) in [
         (&[][..], "every time\""),
         (&["-r", "2"], "every time, specialized kernels\""),

@@ -78,7 +78,7 @@ def of_goals():
         if "goal" in case:
             time, floor, _ = found[case["case"], case["type"], case["mode"]]
             names, ratios = goals.setdefault(case["goal"], ({}, []))
-            ratios.append(round(floor / time, 2))
+            ratios.append(floor / time)
             names[case["case"]] = None
     lines = []
     for goal, (names, ratios) in sorted(goals.items(), reverse=True):

@@ -41,7 +41,8 @@ fn every_model_of_a_suite_runs_on_windows_too() {
     folder.write("file", "kept");
     folder.refuses(&["suite", "file"], "");
     // On a full disk there is no half of a file.
-    if cfg!(unix) {
+    #[cfg(unix)]
+    {
         let limited = "trap '' XFSZ; ulimit -f 4; \"$0\" suite part --tier quick";
         folder.shell(limited).fails(1, "ERROR: part: ");
         let whole = |name: &String| folder.read(&format!("part/{name}")) == folder.read(&format!("my suite/{name}"));

@@ -66,7 +66,7 @@ pub(crate) fn tensors(operator: &Operator, mode: Mode) -> Tensors {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, in_repository))]
 mod tests {
     use super::*;
     use crate::{desc::TensorDataType, dml_cuda_testing, Device};

@@ -31,11 +31,10 @@ ODD = ("lanes odd", "lanes long", "block long", "transposed")
 SMALL = ("small", "tokens", "lanes of", "model", "blocks of")
 
 
-def read(*files):
-    """Microseconds of each case, type and mode, its floor's and its baseline's, each None where it is not known. A
-    newer run replaces cases."""
+def read(file):
+    """Microseconds of each case, type and mode, its floor's and its baseline's, each None where it is not known."""
     cases, rates = {}, {}
-    run = [case for file in files for case in json.loads(file.read_text(encoding="utf-8"))["cases"]]
+    run = json.loads(file.read_text(encoding="utf-8"))["cases"]
     run = [{**case, "median": statistics.median(case.get("each") or case["medians"])} for case in run if "each" in case or "medians" in case]
     for case in run:
         if case["case"] == "512 MiB":

@@ -287,7 +287,7 @@ fn strips_move_the_sectors_of_each() {
     assert!(strips > 6, "{strips}");
 }
 
-/// A thread block reads and writes the sectors of its tile, the last one of the input's end as if it were whole.
+/// A thread block reads and writes the sectors of its tile. The last tile of a lane counts as if it were whole.
 #[test]
 fn tiles_move_the_sectors_of_each() {
     let mut tiles = 0;

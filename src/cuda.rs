@@ -21,8 +21,7 @@ mod kernel_tests;
 
 pub use driver::Properties;
 pub(crate) use driver::{
-    current_ordinal, describe, device_count, times, Context, Event, Graph, Lengths, Memory, Stream, StreamHandle,
-    Tensors,
+    current_ordinal, describe, device_count, Context, Event, Graph, LoadedKernel, Memory, Stream, StreamHandle,
 };
 pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::{load, Launcher, Loaded};

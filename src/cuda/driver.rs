@@ -16,7 +16,6 @@ mod loaded_kernel;
 mod memory;
 mod primary;
 mod stream;
-mod trial;
 
 pub(crate) use context::Context;
 pub use device::Properties;
@@ -27,4 +26,3 @@ pub(crate) use handle::StreamHandle;
 pub(crate) use loaded_kernel::LoadedKernel;
 pub(crate) use memory::Memory;
 pub(crate) use stream::{wait_for_streams, Stream};
-pub(crate) use trial::{times, Lengths, Tensors};

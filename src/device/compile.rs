@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::address::RawStream;
 use crate::cuda::select::Candidate;
-use crate::cuda::{load, times, Context, Launcher, Loaded, Mode, StreamHandle};
+use crate::cuda::{load, Context, Launcher, Loaded, Mode, StreamHandle};
 use crate::device::compile_options::CompileOptions;
-use crate::device::measure::{fastest, tensors};
+use crate::device::measure::{fastest, times};
 use crate::device::operator::{CompiledOperator, Inner, Operator};
 use crate::device::Device;
 use crate::error::{CompileError, DispatchError, Error};
@@ -96,7 +96,7 @@ impl Device {
     /// # Errors
     ///
     /// [`CompileError::FeatureLevel`], as for [`compile_operator`](Self::compile_operator); [`DispatchError::Measure`]
-    /// on the CPU, which has no kernels; [`DispatchError::Cuda`], also if memory is short.
+    /// on the CPU, which has no kernels; [`BufferError`](crate::BufferError) if memory is short; [`DispatchError::Cuda`].
     pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, Error> {
         self.check_level(operator)?;
         let no_kernels = || DispatchError::Measure { found: self.to_string() };
@@ -109,7 +109,7 @@ impl Device {
         let launches = candidates.iter().map(|found| found.launch.clone());
         let options = CompileOptions::default().with_in_place(in_place).with_specialize(Specialize::Never);
         let loaded = load(context, launches, options.specialize)?;
-        let times = times(context, &tensors(operator, mode), 0, loaded.iter(), ROUNDS)?;
+        let times = times(operator, context, mode, 0, ROUNDS, &loaded)?;
         let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), time)| {
             let mut modes = [None, None];
             modes[usize::from(in_place)] = Some(vec![loaded]);

@@ -1,18 +1,27 @@
-//! Measures the kernels that an operator may be compiled to.
+//! Measures the kernels that an operator may be compiled to, on a stream of their own and scratch memory of the tensors'
+//! sizes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::cuda::select::Candidate;
-use crate::cuda::{load, times, Context, Lengths, Loaded, Mode, Tensors};
+use crate::cuda::{load, Addresses, Context, Graph, Launch, Loaded, LoadedKernel, Memory, Mode, Stream};
 use crate::desc::OperatorDesc;
 use crate::device::compile_options::CompileOptions;
 use crate::device::operator::{bytes_of_element, Operator};
+use crate::error::Error;
 use crate::operator_plan::OperatorPlan;
 use crate::specialize::Specialize;
 
 /// Kernels of each mode that are timed, and how often.
 const MEASURED: usize = 4;
 const ROUNDS: u32 = 2;
+/// Sets of tensors take turns. They are as many as are so many times the L2 cache, so that it is cold, but at most so
+/// many: small tensors stay in the cache, as in a program.
+const CACHES: u64 = 3;
+const MOST_SETS: u64 = 48;
+/// Random numbers. Longer memory repeats them.
+const RANDOM: usize = 1 << 15;
 
 /// The fastest launch for pointers at multiples of 16 bytes, then, if pointers may be others, the fastest that accepts
 /// all; and all candidates that were timed. `None` if they cannot be timed, or if nothing moves.
@@ -25,7 +34,6 @@ pub(crate) fn fastest(
 ) -> Option<(Loaded, Vec<Candidate>)> {
     let candidates = plan.candidates(&context.target, mode);
     candidates.first()?;
-    let tensors = tensors(operator, mode);
     let mut measured = Vec::new();
     // The fastest of the first candidates that accept pointers at multiples of `alignment`, timed with pointers `past`
     // bytes behind a multiple of 16.
@@ -34,7 +42,7 @@ pub(crate) fn fastest(
         let mut timed: Vec<Candidate> = accepting.take(MEASURED).cloned().collect();
         // Specializing takes longer than measuring, so only the fastest is specialized.
         let loaded = load(context, timed.iter().map(|found| found.launch.clone()), Specialize::Never).ok()?;
-        let times = times(context, &tensors, past, loaded.iter(), ROUNDS).ok()?;
+        let times = times(operator, context, mode, past, ROUNDS, &loaded).ok()?;
         timed.iter_mut().zip(times).for_each(|(found, time)| found.time = Some(time));
         let fastest = timed.iter().min_by_key(|found| found.time)?.launch.clone();
         measured.extend(timed);
@@ -48,22 +56,88 @@ pub(crate) fn fastest(
     Some((loaded, measured))
 }
 
-/// The memory of an operator's tensors in a mode.
-pub(crate) fn tensors(operator: &Operator, mode: Mode) -> Tensors {
-    let output = operator.desc.output_tensor().total_tensor_size_in_bytes;
-    match &*operator.desc {
-        OperatorDesc::FillValueSequence(_) => Tensors { input: None, output, lengths: None },
-        OperatorDesc::ReverseSubsequences(desc) => {
-            let lengths = &desc.sequence_lengths_tensor;
-            let lengths = Lengths {
-                bytes: lengths.total_tensor_size_in_bytes,
-                wide: bytes_of_element(lengths) == 8,
-                most: desc.input_tensor.sizes[desc.axis as usize].into(),
-            };
-            let input = (mode == Mode::Copying).then_some(desc.input_tensor.total_tensor_size_in_bytes);
-            Tensors { input, output, lengths: Some(lengths) }
+/// The times of launches of an operator, in order, each the least of `rounds` runs of a graph. The pointers are `past`
+/// bytes past a multiple of 256.
+#[allow(unsafe_code)]
+pub(crate) fn times(
+    operator: &Operator,
+    context: &Arc<Context>,
+    mode: Mode,
+    past: u32,
+    rounds: u32,
+    loaded: &Loaded,
+) -> Result<Vec<Duration>, Error> {
+    let Tensors { input, output, lengths } = Tensors::new(operator, mode);
+    let past = u64::from(past);
+    let [input, output] =
+        [input, output].map(|bytes| if bytes == 0 { 0 } else { (bytes + past).next_multiple_of(256) });
+    let sets = (CACHES * u64::from(context.target.l2_cache)).div_ceil(input + output).clamp(1, MOST_SETS);
+    let values: Vec<u8> = random().take(RANDOM).flat_map(u64::to_le_bytes).collect();
+    let tensors = Memory::repeating(context, (input + output) * sets, &values)?;
+    let lengths = lengths.map(|(bytes, values)| Memory::repeating(context, bytes, &values)).transpose()?;
+    let set = |n: u64| {
+        let output_at = tensors.address() + n * (input + output) + past;
+        let input_at = if input == 0 { output_at } else { output_at + output };
+        (lengths.as_ref().map_or(Vec::new(), |lengths| vec![input_at, lengths.address()]), output_at)
+    };
+    let sets: Vec<_> = (0..sets).map(set).collect();
+    // Dropped before the memory, which waits for what may be left of its work.
+    let stream = Stream::new(context)?;
+    // The sets of small tensors take two turns, so that the resolution of events does not matter.
+    let count = sets.len() * if sets.len() as u64 == MOST_SETS { 2 } else { 1 };
+    let time = |(launch, kernel): &(Launch, Arc<LoadedKernel>)| {
+        let mut graph = Graph::record(context, |stream| {
+            sets.iter().cycle().take(count).try_for_each(|(inputs, output)| {
+                // SAFETY: the memory has the tensors' sizes, and lives until its work is done.
+                Ok(unsafe { kernel.launch(launch, &Addresses { inputs, output: *output }, stream) }?)
+            })
+        })?;
+        let mut least = f64::MAX;
+        // The first run is not timed: it loads what the others find loaded.
+        for round in 0..=rounds {
+            graph.launch(stream.handle())?;
+            let milliseconds = graph.milliseconds_alone(stream.handle())?;
+            least = if round == 0 { least } else { least.min(milliseconds) };
         }
+        // Not a number that no duration has, whatever a driver says.
+        Ok(Duration::try_from_secs_f64(least * 1e-3 / count as f64).unwrap_or(Duration::MAX))
+    };
+    loaded.iter().map(time).collect()
+}
+
+/// The memory of an operator's tensors in a mode.
+struct Tensors {
+    /// Bytes of the first input: 0 if there is none, or if it is the output.
+    input: u64,
+    output: u64,
+    /// Bytes of the second input, and random values, which repeat.
+    lengths: Option<(u64, Vec<u8>)>,
+}
+
+impl Tensors {
+    fn new(operator: &Operator, mode: Mode) -> Self {
+        let output = operator.desc.output_tensor().total_tensor_size_in_bytes;
+        let OperatorDesc::ReverseSubsequences(desc) = &*operator.desc else {
+            return Self { input: 0, output, lengths: None };
+        };
+        let input = if mode == Mode::Copying { desc.input_tensor.total_tensor_size_in_bytes } else { 0 };
+        let tensor = &desc.sequence_lengths_tensor;
+        let (width, most) = (bytes_of_element(tensor) as usize, u64::from(desc.input_tensor.sizes[desc.axis as usize]));
+        let lengths = random().take(RANDOM).map(|number| number % (most + 1));
+        let values = lengths.flat_map(|length| length.to_le_bytes().into_iter().take(width)).collect();
+        Self { input, output, lengths: Some((tensor.total_tensor_size_in_bytes, values)) }
     }
+}
+
+/// Random numbers (xorshift): which ones they are does not matter.
+fn random() -> impl Iterator<Item = u64> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    std::iter::repeat_with(move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    })
 }
 
 #[cfg(all(test, in_repository))]
@@ -73,15 +147,22 @@ mod tests {
 
     #[test]
     fn measured_memory_is_that_of_the_tensors() {
-        for (data_type, wide) in [(TensorDataType::UInt32, false), (TensorDataType::UInt64, true)] {
+        for (data_type, width) in [(TensorDataType::UInt32, 4), (TensorDataType::UInt64, 8)] {
             let mut desc = dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8);
             desc.sequence_lengths_tensor = crate::BufferTensorDesc::packed(data_type, &[2, 1]);
             let operator = Device::cpu().create_operator(desc).expect("right");
-            for (mode, input) in [(Mode::Copying, Some(64)), (Mode::InPlace, None)] {
-                let found = tensors(&operator, mode);
-                let lengths = found.lengths.expect("lengths");
-                assert_eq!((found.input, found.output), (input, 64));
-                assert_eq!((lengths.bytes, lengths.wide, lengths.most), (if wide { 16 } else { 8 }, wide, 8));
+            for (mode, input) in [(Mode::Copying, 64), (Mode::InPlace, 0)] {
+                let found = Tensors::new(&operator, mode);
+                let (bytes, values) = found.lengths.expect("lengths");
+                assert_eq!((found.input, found.output, bytes), (input, 64, 2 * width as u64));
+                let lengths = values
+                    .chunks(width)
+                    .map(|value| value.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)));
+                let counts = lengths.fold([0; 9], |mut counts, length| {
+                    counts[length as usize] += 1;
+                    counts
+                });
+                assert!(counts.iter().all(|&count| count > RANDOM / 10), "{counts:?}");
             }
         }
     }

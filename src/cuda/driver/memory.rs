@@ -20,6 +20,11 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub fn new(context: &Arc<Context>, size_in_bytes: u64) -> Result<Self, BufferError> {
+        Self::repeating(context, size_in_bytes, &[])
+    }
+
+    /// Memory that begins with `values`, which repeat. Without any it is all zero.
+    pub fn repeating(context: &Arc<Context>, size_in_bytes: u64, values: &[u8]) -> Result<Self, BufferError> {
         let _current = context.enter()?;
         let (free, total) = result::mem_get_info().map_err(cuda_error("asking for free memory"))?;
         let out_of_memory = || {
@@ -37,10 +42,25 @@ impl Memory {
             error => cuda_error(&format!("allocating {size_in_bytes} bytes"))(error).into(),
         })?;
         let memory = Self { context: context.clone(), address };
-        // SAFETY: `address` points to `bytes` bytes that nothing else uses yet, and the stream belongs to the context.
-        unsafe { result::memset_d8_async(address, 0, bytes, context.copies.handle.raw()) }
-            .map_err(cuda_error("zeroing a buffer"))?;
-        wait(context.copies.handle)?;
+        let copies = context.copies.handle;
+        // SAFETY: the ranges are inside the allocation, which nothing else uses yet, and apart. The stream belongs to
+        // the context. `values` outlives the copy, which is waited for below.
+        let queued = (|| unsafe {
+            if values.is_empty() {
+                return result::memset_d8_async(address, 0, bytes, copies.raw());
+            }
+            let mut written = values.len().min(bytes);
+            result::memcpy_htod_async(address, &values[..written], copies.raw())?;
+            while written < bytes {
+                let more = written.min(bytes - written);
+                result::memcpy_dtod_async(address + written as u64, address, more, copies.raw())?;
+                written += more;
+            }
+            Ok(())
+        })();
+        let waited = wait(copies);
+        queued.map_err(cuda_error("initializing a buffer"))?;
+        waited?;
         Ok(memory)
     }
 

@@ -284,7 +284,7 @@ pub fn specialized() -> Done {
         let mut executable = std::ptr::null_mut();
         sys::cuGraphInstantiateWithFlags(&mut executable, captured, 0).result()?;
         drop(operator);
-        for count in 100..3000 {
+        for count in 100..1300 {
             kept(count)?;
         }
         // Measuring compiles no kernel that could not stay.

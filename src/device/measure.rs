@@ -1,5 +1,5 @@
-//! Measures the kernels that an operator may be compiled to, on a stream of their own and scratch memory of the tensors'
-//! sizes.
+//! Measures the kernels that an operator may be compiled to, on a stream of their own and in scratch memory of the
+//! sizes of its tensors.
 
 use std::sync::Arc;
 use std::time::Duration;

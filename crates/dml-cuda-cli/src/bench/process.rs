@@ -1,7 +1,7 @@
 //! A runner's process: it may take a limit of time and print a limit of bytes, and no more.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -66,7 +66,12 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     drop(others);
     let status = status?;
     let [stdout, stderr] = streams.each_mut().map(read);
-    Ok(Ended { status, stdout: stdout?, stderr: stderr? })
+    let ended = Ended { status, stdout: stdout?, stderr: stderr? };
+    if !status.success() && ended.stderr.is_empty() {
+        // On a full disk the program could not say why.
+        streams[1].write_all(b"\n").map_err(no_temporary)?;
+    }
+    Ok(ended)
 }
 
 fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStatus, String> {

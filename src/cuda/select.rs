@@ -21,6 +21,8 @@ mod transposed;
 mod count_tests;
 #[cfg(all(test, in_repository))]
 pub(super) mod estimate_tests;
+#[cfg(all(test, in_repository))]
+mod parameter_tests;
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use super::layout::parameters::dim_in_units;
 use super::layout::work::Side;
-use super::layout::{Candidates, Layout, NOT_DIVIDED, NO_BLOCK};
+use super::layout::{is_contiguous, Candidates, Layout, NOT_DIVIDED, NO_BLOCK};
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::estimate::Work;
 use crate::cuda::launch::{Grid, Launch};
@@ -50,7 +50,7 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32, found: &mut Candidates) -
 
 /// Whether every vector of that many elements is in one row of the packed output.
 fn are_in_rows(layout: &Layout<'_>, elements: u32) -> bool {
-    let mut rows = layout.dimensions.iter().chain([&layout.axis]).filter(|d| d.out_stride == 1 && d.size > 1);
+    let mut rows = layout.dimensions.iter().chain([&layout.axis]).filter(|d| d.out_stride == 1);
     rows.next().is_some_and(|row| row.size.is_multiple_of(elements))
 }
 
@@ -107,8 +107,7 @@ fn steps(layout: &Layout<'_>) -> u32 {
 pub(super) fn parameters(layout: &Layout<'_>, unit: u32, steps: u32, form: u32) -> Reverse {
     let (axis, elements) = (&layout.axis, unit / layout.width);
     let dims = layout.dimensions.iter().map(|d| {
-        let inside = elements > 1 && d.in_stride == 1 && d.out_stride == 1;
-        let (size, divisor) = if inside { (d.size / elements, 1) } else { (d.size, elements) };
+        let (size, divisor) = if is_contiguous(d) { (d.size / elements, 1) } else { (d.size, elements) };
         dim_in_units(d, size, divisor)
     });
     let mut params = layout.parameters(0, dims);

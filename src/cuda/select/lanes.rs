@@ -53,16 +53,10 @@ pub(super) fn whole<const ALIGNED: bool>(
     let grid = Grid { blocks, threads, shared: shared as u32 };
     let (once, lanes) = (layout.work(), layout.lane_count() as f64);
     let rounds = f64::from(vectors.div_ceil(group));
-    // A step of a warp accesses a piece of each of its lanes, and the lines of the pieces one after another. Four are
-    // as many as its bytes fill.
+    // A step of a warp accesses the lines of its lanes one after another.
     let lanes_of_warp = WARP / f64::from(group).min(WARP);
-    let (line, piece) = (f64::from(LINE), f64::from(group * VEC16).min(WARP * f64::from(VEC16)));
-    let lines = |pitch: u32| {
-        let before = if layout.divides(pitch, LINE) { 0.0 } else { f64::from(LINE - VEC16) };
-        let span = layout.bytes(pitch) as f64 * lanes_of_warp + before;
-        span.min(lanes_of_warp * (piece + before).max(line)) / line
-    };
-    let written = layout.dimensions.last().map_or(0.0, |d| lines(d.out_stride));
+    let pitch = layout.dimensions.last().map_or(0, |d| layout.bytes(d.out_stride));
+    let written = (pitch as f64 * lanes_of_warp + f64::from(LINE - VEC16)) / f64::from(LINE);
     // Vectors that have an end of a lane, or the length in place, are stored in pieces, which no cache joins.
     let is_whole = layout.divides(layout.axis.size, VEC16) && are_aligned(layout);
     let warps = lanes / lanes_of_warp;

@@ -165,7 +165,7 @@ impl Walked {
     }
 }
 
-fn is_contiguous(d: &Dimension) -> bool {
+pub(super) fn is_contiguous(d: &Dimension) -> bool {
     d.in_stride == 1 && d.out_stride == 1
 }
 

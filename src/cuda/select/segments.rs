@@ -1,7 +1,7 @@
 //! segments.cuh: short lanes or blocks of rows that are adjacent in memory, staged whole.
 
 use super::layout::parameters::dim;
-use super::layout::{are_adjacent, Layout};
+use super::layout::{are_adjacent, is_contiguous, Layout};
 use super::{reject_if, RejectReason};
 use crate::cuda::launch::Grid;
 use crate::cuda::parameters::segments::Segments;
@@ -103,5 +103,5 @@ impl Staged {
 /// The dimensions outside a segment. Lanes side by side are not a block, so they count as outside.
 fn outside<'a>(layout: &'a Layout<'_>) -> impl DoubleEndedIterator<Item = &'a Dimension> {
     let has_block = layout.block().is_some();
-    layout.dimensions.iter().filter(move |d| !has_block || d.in_stride != 1 || d.out_stride != 1)
+    layout.dimensions.iter().filter(move |d| !has_block || !is_contiguous(d))
 }

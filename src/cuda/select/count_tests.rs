@@ -299,7 +299,7 @@ fn strips_move_the_sectors_of_each() {
 #[test]
 fn tiles_move_the_sectors_of_each() {
     let (mut tiles, target) = (0, target());
-    let fields = ["4,3x16x48,1,768x48x1,768x48x1,3x1x1", "1,2x64x400,1,25600x400x1,25600x400x1,2x1x1"];
+    let fields = ["4,3x16x48,1,768x48x1,768x48x1,3x1x1", "1,64x400,0,400x1,400x1,1x1"];
     for (fields, mode) in fields.into_iter().flat_map(|fields| Mode::ALL.map(|mode| (fields, mode))) {
         let plan = plan(&fields.split(',').collect::<Vec<_>>());
         let (all, moving) = (elements(&plan), Layout::new(&plan, mode, &target).moving());

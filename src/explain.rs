@@ -217,7 +217,7 @@ impl fmt::Display for Explanation {
             for launch in &mode.launches {
                 let ExplainedLaunch { kernel, access_bytes, blocks, threads, shared_memory, alignment, specializable } =
                     launch;
-                let specialized = if *specializable { "specialized in CUDA graphs" } else { "never specialized" };
+                let specialized = if *specializable { "can be specialized" } else { "never specialized" };
                 writeln!(
                     f,
                     "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}, {specialized}"

@@ -75,12 +75,12 @@ Dispatchable 'rows'
     axis 2048, steps of InputTensor 1024, OutputTensor 1024
     size 1024, steps of InputTensor 1, SequenceLengthsTensor 0, OutputTensor 1
   copying: 536871168 bytes must move
-    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory a block, pointers at multiples of N, specialized in CUDA graphs
+    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory a block, pointers at multiples of N, can be specialized
     estimated N µs: KERNEL
     not reverse_packed_rows: a segment does not fit shared memory
   in place: at most 536871168 bytes must move
     KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory a block, pointers at multiples of N, never specialized
-    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory a block, pointers at multiples of N, specialized in CUDA graphs
+    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory a block, pointers at multiples of N, can be specialized
     estimated N µs: KERNEL
     not reverse_rows: it does not run in place
 Dispatchable 'sequence'

@@ -128,20 +128,14 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
     if folder.exists() && fs::read_dir(folder).map_err(|error| in_folder(&error))?.next().is_some() {
         return Err(format!("{} is not empty, must be new", shown_path(folder)));
     }
-    let (is_new, mut written) = (!folder.exists(), BTreeSet::new());
-    let complete = of_tier(tier).iter().try_for_each(|case| {
+    let mut written = BTreeSet::new();
+    for case in of_tier(tier) {
         for (name, bytes) in case.files()? {
             if written.insert(name.clone()) {
                 whole_file::write(&folder.join(&name), &bytes).map_err(|error| in_folder(&error))?;
             }
         }
-        Ok::<(), String>(())
-    });
-    // Who tries again would have to delete a part of a suite before.
-    complete.inspect_err(|_| {
-        written.iter().for_each(|name| drop(fs::remove_file(folder.join(name))));
-        let _ = is_new.then(|| fs::remove_dir(folder));
-    })?;
+    }
     let models = written.iter().filter(|name| name.ends_with(".json")).count();
     say!("Suite '{}' written to '{}': {models} models", id(Some(tier)), shown_path(folder))?;
     Ok(ExitCode::SUCCESS)

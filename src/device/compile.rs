@@ -96,8 +96,8 @@ impl Device {
     /// # Errors
     ///
     /// [`CompileError::FeatureLevel`], as for [`compile_operator`](Self::compile_operator); [`DispatchError::Measure`]
-    /// on the CPU, which has no kernels; [`BufferError`](crate::BufferError) if memory is short;
-    /// [`DispatchError::Cuda`].
+    /// on the CPU, which has no kernels; [`BufferError`](crate::BufferError) if memory is short; where a call of the
+    /// driver fails, an error that has [`Error::cuda`].
     pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, Error> {
         self.check_level(operator)?;
         let no_kernels = || DispatchError::Measure { found: self.to_string() };

@@ -11,7 +11,7 @@ use super::handle::wait;
 use super::stream::wait_for_streams;
 use crate::error::{BufferError, CudaError};
 
-/// Device memory, zeroed when made.
+/// Device memory.
 #[derive(Debug)]
 pub(crate) struct Memory {
     context: Arc<Context>,
@@ -19,6 +19,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// Memory that is all zero.
     pub fn new(context: &Arc<Context>, size_in_bytes: u64) -> Result<Self, BufferError> {
         Self::repeating(context, size_in_bytes, &[])
     }

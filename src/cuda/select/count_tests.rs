@@ -6,6 +6,7 @@ use super::estimate_tests::plan;
 use super::layout::work::Side;
 use super::layout::Layout;
 use super::{fill_value_sequence, reverse_subsequences as reverse, Candidate};
+use crate::cuda::launch::Launch;
 use crate::cuda::parameters::columns::Columns;
 use crate::cuda::parameters::fill::FillStrided;
 use crate::cuda::parameters::rows::RowTiles;
@@ -63,6 +64,18 @@ fn mean(plan: &Plan, is_aligned: bool, of: impl Fn(u64) -> u64) -> f64 {
 
 pub(super) fn assert_near(found: f64, counted: f64, part: f64, what: &str) {
     assert!((found - counted).abs() <= part * counted, "{what}: {found}, counted {counted}");
+}
+
+/// A kernel's name without its mode and unit.
+pub(super) fn family(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').trim_end_matches("_in_place")
+}
+
+/// The parameters of a launch, or the first ones of those.
+pub(super) fn read<P: bytemuck::Pod>(launch: &Launch) -> P {
+    let mut bytes = bytemuck::cast_slice(&launch.params).to_vec();
+    bytes.resize(bytes.len().max(size_of::<P>()), 0);
+    bytemuck::pod_read_unaligned(&bytes[..size_of::<P>()])
 }
 
 /// The fields of a layout, and whether its rows begin at multiples of 64 bytes.
@@ -156,7 +169,7 @@ fn few(segments: u64, fitting: u64) -> u64 {
 /// cuts the layout.
 fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate) -> Option<(u64, Option<f64>)> {
     let (name, grid) = (found.launch.entry.name, found.launch.grid);
-    let kernel = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').trim_end_matches("_in_place");
+    let kernel = family(name);
     let (_, unit) = found.costs?;
     let (unit, access, variant) = (u64::from(unit), u64::from(found.launch.access), u64::from(found.variant.1));
     let (width, threads, size) = (u64::from(plan.width), u64::from(grid.threads), u64::from(plan.axis.size));
@@ -171,7 +184,6 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
     let rows = count(all.iter().map(|element| (element.row, element.t)));
     let lanes = count(all.iter().map(|element| (element.row, element.column)));
     let pieces = |size: u64| count(all.iter().map(|element| (element.row, element.column * width / size)));
-    let words = bytemuck::cast_slice(&found.launch.params);
     Some(match kernel {
         "reverse_small" if found.variant.0 == "exchanges" => return None,
         "reverse_small" => {
@@ -184,7 +196,7 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
         "reverse_elementwise" => (units(unit).div_ceil(2 * 256), Some(1.0)),
         "reverse_rows" => ((rows * vectors(row_bytes)).div_ceil(2 * 256), Some(1.0)),
         "reverse_row_tiles" => {
-            let params: RowTiles = bytemuck::pod_read_unaligned(&words[..size_of::<RowTiles>()]);
+            let params: RowTiles = read(&found.launch);
             let [rows, bytes] = [params.rows_per_tile, params.tile_row_bytes].map(u64::from);
             let tile = |element: &&Element| (element.row, element.t / rows, element.column * width / bytes);
             let threads = if copies { threads } else { threads / 2 };
@@ -193,7 +205,7 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
             (count(items.iter().map(tile)), Some(2.0 * steps((rows * bytes).div_ceil(16), threads) + swaps / 4.0))
         }
         "reverse_packed_lanes" | "reverse_packed_rows" => {
-            let params: Segments = bytemuck::pod_read_unaligned(&words[..size_of::<Segments>()]);
+            let params: Segments = read(&found.launch);
             let is_group = params.vectors_per_segment > 0;
             let together = if is_group { threads >> params.group_size_log2 } else { params.segments_per_block.into() };
             let segments = if kernel == "reverse_packed_lanes" { lanes } else { rows / size };
@@ -202,7 +214,7 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
             (segments.div_ceil(together), None)
         }
         "reverse_columns" => {
-            let params: Columns = bytemuck::pod_read_unaligned(&words[..size_of::<Columns>()]);
+            let params: Columns = read(&found.launch);
             let (groups, together) = (rows / size, u64::from(params.groups_per_block));
             let fitting = STAGED / (size * row_bytes);
             assert_eq!(together, groups.div_ceil(SHARES).min(fitting).max(1), "{name}: groups of a thread block");
@@ -308,8 +320,7 @@ fn tiles_move_the_sectors_of_each() {
             if !name.starts_with("reverse_row_tiles") {
                 continue;
             }
-            let words = bytemuck::cast_slice(&found.launch.params);
-            let params: RowTiles = bytemuck::pod_read_unaligned(&words[..size_of::<RowTiles>()]);
+            let params: RowTiles = read(&found.launch);
             let [rows, bytes] = [params.rows_per_tile, params.tile_row_bytes].map(u64::from);
             let tile = |element: &Element| {
                 let behind = u64::from(plan.axis.size) - 1 - element.t;
@@ -357,8 +368,7 @@ fn fills_take_the_kernel_of_their_layout() {
         let found = (launch.entry.name, launch.grid.blocks, launch.grid.shared);
         assert_eq!(found, (kernel, blocks, shared), "{sizes:?}");
         if let Some(whole) = whole {
-            let words = bytemuck::cast_slice(&launch.params);
-            assert_eq!(bytemuck::pod_read_unaligned::<FillStrided>(&words[..size_of::<FillStrided>()]).whole, whole);
+            assert_eq!(read::<FillStrided>(&launch).whole, whole);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::count_tests::{assert_near, count, elements, target, LAYOUTS, SHORT};
+use super::count_tests::{assert_near, count, elements, family, read, target, LAYOUTS, SHORT};
 use super::estimate_tests::plan;
 use super::layout::Layout;
 use super::{reverse_subsequences as reverse, Candidate};
@@ -23,12 +23,6 @@ const MORE: [&str; 6] = [
     "8,512x3,1,3x1,3x1,512x1",
 ];
 
-fn read<P: bytemuck::Pod>(found: &Candidate) -> P {
-    let mut bytes = bytemuck::cast_slice(&found.launch.params).to_vec();
-    bytes.resize(bytes.len().max(size_of::<P>()), 0);
-    bytemuck::pod_read_unaligned(&bytes[..size_of::<P>()])
-}
-
 fn steps(size: u32, step: u32) -> u32 {
     (0..size).step_by(step as usize).count() as u32
 }
@@ -38,7 +32,7 @@ type Walked = (u32, [u32; 5]);
 
 /// The dimensions of a small kernel, whose flags are compared.
 fn walked_small(plan: &Plan, found: &Candidate) -> Vec<Walked> {
-    let (p, in_place) = (read::<Small>(found), found.launch.entry.name.contains("in_place"));
+    let (p, in_place) = (read::<Small>(&found.launch), found.launch.entry.name.contains("in_place"));
     let varies = plan.dimensions.iter().any(|d| d.out_stride == 1 && d.length_stride != 0);
     let highest = if in_place { found.variant.0 != "exchanges" } else { varies && found.variant.0.is_empty() };
     let (used, axis) = (p.dims.iter().filter(|d| d.divisor > 0).count(), (p.flags & !SWAPS) / AXIS);
@@ -53,7 +47,7 @@ fn walked_small(plan: &Plan, found: &Candidate) -> Vec<Walked> {
 
 /// The dimensions of another kernel. Its shared memory, its thread blocks and how it copies are compared.
 fn walked(plan: &Plan, found: &Candidate, kernel: &str) -> Vec<Walked> {
-    let (launch, r, width) = (&found.launch, read::<Reverse>(found), plan.width);
+    let (launch, r, width) = (&found.launch, read::<Reverse>(&found.launch), plan.width);
     let unit = found.costs.expect("costs").1;
     let (mut shared, mut blocks) = (launch.grid.shared, launch.grid.blocks);
     let of = |d: &ReverseDim| (d.size.divisor, [d.in_stride, d.out_stride, d.axis, d.length_stride, 0]);
@@ -68,10 +62,10 @@ fn walked(plan: &Plan, found: &Candidate, kernel: &str) -> Vec<Walked> {
             let is_half = found.variant.1 < 16.min(8 * unit);
             assert_eq!(r.form, in_rows + if is_half { GATHERED_HALF_VECTORS } else { GATHERED_VECTORS });
         }
-        "reverse_rows" => run = read::<Rows>(found).row_bytes / width,
-        "reverse_packed_rows" => run = read::<Segments>(found).row_bytes.divisor / width,
+        "reverse_rows" => run = read::<Rows>(&found.launch).row_bytes / width,
+        "reverse_packed_rows" => run = read::<Segments>(&found.launch).row_bytes.divisor / width,
         "reverse_row_tiles" => {
-            let p: RowTiles = read(found);
+            let p: RowTiles = read(&found.launch);
             run = p.row_bytes.divisor / width;
             // The whole vectors of a tile at each end of the axis, and one more for each end of the tile.
             let vectors = p.rows_per_tile * p.tile_row_bytes / 16 + 1 + 1 + RUN_SLACK_BEHIND;
@@ -79,29 +73,29 @@ fn walked(plan: &Plan, found: &Candidate, kernel: &str) -> Vec<Walked> {
             shared = (RUN_SLACK_BEFORE + vectors + both) * 16;
         }
         "reverse_columns" => {
-            let p: Columns = read(found);
+            let p: Columns = read(&found.launch);
             (run, run_length_stride) = (p.columns.divisor, p.length_stride);
             let of_group = [4 * run, 4, p.group_bytes.divisor];
             let vectors = of_group.map(|bytes| steps(bytes * p.groups_per_block, 16));
             shared = (vectors.iter().sum::<u32>() + 1) * 16;
         }
         "reverse_thread_columns" => {
-            let p: ThreadColumns = read(found);
+            let p: ThreadColumns = read(&found.launch);
             (run, run_length_stride) = (p.pieces.divisor, p.length_stride * p.lanes);
         }
         "reverse_strips" | "reverse_unaligned_strips" => {
-            let p: Strips = read(found);
+            let p: Strips = read(&found.launch);
             (run, run_length_stride) = (p.row_lanes, p.length_stride);
         }
         "reverse_clusters" => {
-            let p: Clusters = read(found);
+            let p: Clusters = read(&found.launch);
             (run, run_length_stride) = (p.row_lanes, p.length_stride);
             // A thread block has at most 32 of every 256 rows, and banks differ by four elements.
             shared = p.strip_bytes * (32 * steps(r.axis_size, 256) + 4);
             assert_eq!(p.lane_pitch * p.strip_bytes, shared * unit);
         }
         "reverse_transposed" | "reverse_transposed_scatter" => {
-            let p: Transposed = read(found);
+            let p: Transposed = read(&found.launch);
             dims.extend([p.along_in, p.along_out].iter().flat_map(|side| [of(&side.inner), of(&side.outer)]));
             let tile = if unit < 4 { [128 / unit, 128] } else { [64, 64] };
             let [down, across] = [steps(p.along_in.size, tile[0]), steps(p.along_out.size, tile[1])];
@@ -117,7 +111,7 @@ fn walked(plan: &Plan, found: &Candidate, kernel: &str) -> Vec<Walked> {
             shared = before + (0..tile[0]).map(|_| tile[1] * unit + between).sum::<u32>();
         }
         "reverse_transposed_directly" => {
-            let p: Direct = read(found);
+            let p: Direct = read(&found.launch);
             blocks = outside;
             for (n, dim) in dims.iter_mut().enumerate().take(p.tile_rank as usize) {
                 let tiles = if n == p.repeated as usize { p.tiles } else { 1 };
@@ -142,8 +136,8 @@ fn parameters_describe_all_elements() {
         let all = elements(&plan);
         for found in Mode::ALL.into_iter().flat_map(|mode| reverse::candidates(&plan, &target(), mode)) {
             let name = found.launch.entry.name;
-            let kernel = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').trim_end_matches("_in_place");
-            let (r, small) = (read::<Reverse>(&found), read::<Small>(&found));
+            let kernel = family(name);
+            let (r, small) = (read::<Reverse>(&found.launch), read::<Small>(&found.launch));
             let (mut dims, axis, lanes) = match kernel {
                 "reverse_small" => (
                     walked_small(&plan, &found),
@@ -220,7 +214,7 @@ fn ends_of_short_lanes_are_stored_together() {
         let layout = Layout::new(&plan, Mode::Copying, &target);
         for found in reverse::candidates(&plan, &target, Mode::Copying) {
             if found.launch.entry.name.starts_with("reverse_lanes") {
-                let lanes = 32 >> read::<Lanes>(&found).group_size_log2.min(5);
+                let lanes = 32 >> read::<Lanes>(&found.launch).group_size_log2.min(5);
                 let lines = |begin: u32| count((begin..begin + lanes * pitch).map(|byte| byte / 128));
                 let lines = (0..128).step_by(16).map(lines).sum::<u64>() as f64 / 8.0;
                 let narrow = if width < 4 { (0..16).step_by(width).count() } else { 0 };

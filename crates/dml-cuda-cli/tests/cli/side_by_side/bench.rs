@@ -255,6 +255,15 @@ fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
         let said = "ERROR: nothing can be written to the temporary folder absent: ";
         bench.output().expect("it starts").fails(1, said);
     }
+    // A program that can write nothing has no error to print.
+    #[cfg(unix)]
+    for (before, code, said) in [
+        ("trap '' XFSZ; ulimit -f 0; TMPDIR=.", 1, "ERROR: nothing can be written to the temporary folder .: File too"),
+        ("TMPDIR=", 0, ""),
+    ] {
+        let bench = folder.shell(&format!("{before} \"$0\" bench -o - -a cpu --only check.fill.int8"));
+        assert!(bench.status.code() == Some(code) && stderr(&bench).contains(said), "{before}: {bench:?}");
+    }
 }
 
 /// A bench of all cases says at once what it does, and how long that may take.

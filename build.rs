@@ -1,21 +1,24 @@
-//! Compiles `kernels/*.cu` to PTX, or takes `kernels/prebuilt/*.ptx` if there is no nvcc.
+//! Takes `kernels/prebuilt/*.ptx`, or compiles `kernels/*.cu` to PTX if one of them has changed.
 //!
-//! Looks for nvcc in `NVCC`, then `CUDA_HOME` and `CUDA_PATH`, then `PATH`, then `/usr/local/cuda`. An nvcc that cannot
-//! compile (for example on Windows without Visual C++) is skipped, unless `NVCC` names it: then it is an error. The
-//! build warns if the prebuilt PTX is of other kernels. `DML_CUDA_PREBUILT=1` takes the prebuilt PTX without looking
-//! for nvcc. The build does not depend on the local GPU: it makes PTX for the lowest target, which the driver compiles
-//! for the GPU it finds.
+//! `kernels/prebuilt` is nvcc's output, and `kernels/prebuilt/SOURCES` holds the checksums of the sources and the flags
+//! that it was made from. If they match, the build uses it, whatever is installed: this PTX is what the tests run and
+//! what old drivers load. If they do not, nvcc compiles all kernels, and it is looked for in `NVCC`, `CUDA_HOME`,
+//! `CUDA_PATH` and `/usr/local/cuda`. `DML_CUDA_NVCC` names an nvcc that always compiles. The build does not depend on
+//! the local GPU: it makes PTX for the lowest target, which the driver compiles for the GPU it finds.
 
 use std::env;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+use std::thread;
 
 /// The flags for every kernel, except for the target. `scripts/prebuilt.sh` reads these lines.
 const NVCC_FLAGS: [&str; 3] = ["-ptx", "-std=c++17", "-O3"];
 /// The target of a kernel file. A file that needs a newer GPU has a line `// Target: compute_NN`.
 const TARGET: &str = "compute_75";
+/// The versions of PTX that drivers from CUDA 12.0 on load. A kernel declares the lowest that its instructions need.
+/// `scripts/prebuilt.sh` reads this line as well.
+const VERSIONS: &str = "6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -26,18 +29,23 @@ fn main() {
         println!("cargo:rustc-cfg=in_repository");
     }
     let kernels = kernels();
-    for variable in ["NVCC", "CUDA_HOME", "CUDA_PATH", "PATH", "DML_CUDA_PREBUILT"] {
-        println!("cargo:rerun-if-env-changed={variable}");
-    }
+    println!("cargo:rerun-if-env-changed=DML_CUDA_NVCC");
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
-    let nvcc = find_nvcc(&out_dir);
-    assert!(
-        nvcc.is_none() || !changed().contains(&"parameters.cuh".to_owned()),
-        "kernels/prebuilt/parameters.rs is of another kernels/parameters.cuh; run scripts/prebuilt.sh"
-    );
-    match nvcc {
-        Some(nvcc) => kernels.iter().for_each(|kernel| compile(&nvcc, kernel, &out_dir)),
-        None => kernels.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir)),
+    let changed = changed();
+    let named = env::var_os("DML_CUDA_NVCC").filter(|value| !value.is_empty());
+    if named.is_none() && changed.is_empty() {
+        kernels.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir));
+    } else {
+        assert!(
+            !changed.iter().any(|name| name == "parameters.cuh"),
+            "kernels/parameters.cuh has changed, but kernels/prebuilt/parameters.rs is its Rust side; run scripts/prebuilt.sh"
+        );
+        let nvcc = named.map_or_else(|| find_nvcc(&changed), PathBuf::from);
+        thread::scope(|scope| {
+            for kernel in &kernels {
+                scope.spawn(|| compile(&nvcc, kernel, &out_dir));
+            }
+        });
     }
     // The table that src/cuda/kernels.rs includes: every kernel file with its PTX.
     let line = |kernel| format!("({kernel:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{kernel}.ptx\"))),\n");
@@ -62,88 +70,73 @@ fn target(source: &str) -> String {
     text.lines().find_map(|line| line.strip_prefix("// Target: ")).unwrap_or(TARGET).to_owned()
 }
 
-/// The files of `kernels/` that differ from those that `kernels/prebuilt` was made from: `scripts/prebuilt.sh` writes
-/// their FNV-1a checksums.
+/// What differs from that which `kernels/prebuilt` was made from: files of `kernels/`, by their FNV-1a checksums, and
+/// nvcc's flags. `scripts/prebuilt.sh` writes them.
 fn changed() -> Vec<String> {
     let entries = fs::read_dir("kernels").expect("the folder kernels is part of the crate").flatten();
     let files = entries.map(|entry| entry.path()).filter(|path| path.is_file());
     let sources = fs::read_to_string("kernels/prebuilt/SOURCES").unwrap_or_default();
-    let changed = files.filter_map(|path| {
-        let name = path.file_name()?.to_string_lossy().into_owned();
-        let bytes = fs::read(&path).unwrap_or_default().into_iter();
-        let add = |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100000001b3);
-        let line = format!("{:016x} {name}", bytes.fold(0xcbf29ce484222325, add));
-        sources.lines().all(|source| source != line).then_some(name)
-    });
-    changed.collect()
+    let is_as_built = |line: &str| sources.lines().any(|source| source == line);
+    let mut changed: Vec<String> = files
+        .filter_map(|path| {
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            let bytes = fs::read(&path).unwrap_or_default().into_iter();
+            let add = |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100000001b3);
+            (!is_as_built(&format!("{:016x} {name}", bytes.fold(0xcbf29ce484222325, add)))).then_some(name)
+        })
+        .collect();
+    if !is_as_built(&format!("flags {} {TARGET}", NVCC_FLAGS.join(" "))) {
+        changed.push("NVCC_FLAGS or TARGET of build.rs".to_owned());
+    }
+    changed
 }
 
-fn find_nvcc(out_dir: &Path) -> Option<PathBuf> {
-    let prebuilt = env::var_os("DML_CUDA_PREBUILT").unwrap_or_else(|| "0".into());
-    assert!(prebuilt == "0" || prebuilt == "1", "DML_CUDA_PREBUILT is {}, must be 0 or 1", prebuilt.display());
-    if prebuilt == "1" {
-        return None;
+/// The installed nvcc, for kernels that have changed.
+fn find_nvcc(changed: &[String]) -> PathBuf {
+    const HOMES: [&str; 2] = ["CUDA_HOME", "CUDA_PATH"];
+    for variable in ["NVCC"].into_iter().chain(HOMES) {
+        println!("cargo:rerun-if-env-changed={variable}");
     }
-    if let Some(nvcc) = env::var_os("NVCC").filter(|value| !value.is_empty()) {
-        let nvcc = PathBuf::from(nvcc);
-        assert!(
-            nvcc.is_file() || nvcc.components().count() == 1,
-            "NVCC is {}, which is not a file; unset it to use the PTX in kernels/prebuilt",
-            nvcc.display()
-        );
-        return Some(nvcc);
-    }
-    let warn = |why: &str| {
-        if !changed().is_empty() {
-            println!("cargo:warning={why}: using the PTX in kernels/prebuilt, which is of other kernels");
-        }
-    };
+    let set = |variable| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let homes = HOMES.into_iter().filter_map(set).chain([PathBuf::from("/usr/local/cuda")]);
     let name = if cfg!(windows) { "nvcc.exe" } else { "nvcc" };
-    let homes =
-        ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|home| PathBuf::from(home).join("bin"));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = homes.chain(env::split_paths(&path)).chain([PathBuf::from("/usr/local/cuda/bin")]);
-    let Some(nvcc) = folders.map(|folder| folder.join(name)).find(|candidate| candidate.is_file()) else {
-        warn("nvcc not found (NVCC, CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda)");
-        return None;
-    };
-    // An empty kernel tells whether nvcc can compile at all.
-    let nothing = out_dir.join("nothing.cu");
-    fs::write(&nothing, "extern \"C\" __global__ void nothing() {}\n").expect("OUT_DIR can be written");
-    let mut command = nvcc_command(&nvcc, &nothing, &out_dir.join("nothing.ptx"));
-    if let Err(why) = first_message(command.output()) {
-        warn(&format!("{} compiles nothing ({why})", nvcc.display()));
-        return None;
-    }
-    Some(nvcc)
-}
-
-fn nvcc_command(nvcc: &Path, source: &Path, ptx: &Path) -> Command {
-    let mut command = Command::new(nvcc);
-    command.args(NVCC_FLAGS).arg("-o").arg(ptx).arg(source);
-    command
-}
-
-/// If a command failed, its first message.
-fn first_message(output: io::Result<Output>) -> Result<(), String> {
-    let output = output.map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = [output.stderr, output.stdout].concat();
-    let text = String::from_utf8_lossy(&text);
-    let message = text.lines().map(str::trim).find(|line| !line.is_empty());
-    Err(message.map_or_else(|| output.status.to_string(), str::to_owned))
+    let nvcc = set("NVCC").or_else(|| homes.map(|home| home.join("bin").join(name)).find(|nvcc| nvcc.is_file()));
+    nvcc.unwrap_or_else(|| {
+        panic!(
+            "kernels/prebuilt is not the PTX of this source ({} changed), but there is no nvcc to compile it (NVCC, \
+             CUDA_HOME, CUDA_PATH, /usr/local/cuda); undo the change, install nvcc, or name it in DML_CUDA_NVCC",
+            changed.join(", ")
+        )
+    })
 }
 
 fn compile(nvcc: &Path, kernel: &str, out_dir: &Path) {
     let source = format!("kernels/{kernel}.cu");
-    let mut command = nvcc_command(nvcc, Path::new(&source), &out_dir.join(format!("{kernel}.ptx")));
-    command.arg(format!("-arch={}", target(&source)));
-    let hint = "set DML_CUDA_PREBUILT=1 to use the PTX in kernels/prebuilt";
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?} could not be started: {error}\n{hint}"));
+    let ptx = out_dir.join(format!("{kernel}.ptx"));
+    let target = target(&source);
+    let mut command = Command::new(nvcc);
+    command.args(NVCC_FLAGS).arg(format!("-arch={target}")).arg("-o").arg(&ptx).arg(&source);
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} could not be started: {error}"));
     let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    assert!(output.status.success(), "{command:?} failed with {}\n{out}{errors}\n{hint}", output.status);
+    assert!(output.status.success(), "{command:?} failed with {}\n{out}{errors}", output.status);
+    let text = fs::read_to_string(&ptx).unwrap_or_else(|error| panic!("reading {} failed: {error}", ptx.display()));
+    // nvcc declares its own version of PTX, which older drivers do not load. The instructions are older. The pragma is a
+    // hint that is not.
+    let lines = text.lines().filter(|line| !line.contains(".pragma \"used_bytes_mask"));
+    let body: String = lines.map(|line| format!("{line}\n")).collect();
+    let own = body.lines().find_map(|line| line.strip_prefix(".version ")).unwrap_or_default();
+    let assembler = nvcc.with_file_name(if cfg!(windows) { "ptxas.exe" } else { "ptxas" });
+    let arch = target.replace("compute_", "-arch=sm_");
+    let assembles = |version: &&str| {
+        let declared = body.replacen(&format!(".version {own}"), &format!(".version {version}"), 1);
+        fs::write(&ptx, declared).expect("OUT_DIR can be written");
+        *version == own || {
+            let mut command = Command::new(&assembler);
+            command.arg(&arch).arg("-o").arg(ptx.with_extension("cubin")).arg(&ptx);
+            command.output().is_ok_and(|output| output.status.success())
+        }
+    };
+    VERSIONS.split(' ').chain([own]).find(assembles);
 }
 
 fn copy_prebuilt(kernel: &str, out_dir: &Path) {

@@ -19,7 +19,7 @@ flock --nonblock 9 || { echo "another run uses $root/target/publish" >&2; exit 1
 source "$root/scripts/release/tools.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export DML_CUDA_PREBUILT=1 CARGO_TARGET_DIR="$root/target/publish"
+export CARGO_TARGET_DIR="$root/target/publish"
 cd "$root" || exit 1
 for archive in "$out"/*.tar.xz; do tar -C "$work" -xf "$archive"; done
 linux=$(echo "$work"/dml-cuda-*-x86_64-linux)

@@ -24,7 +24,7 @@ targets=${*:-model npy operators overlap}
 flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
 # With a named target, cargo does not instrument build scripts and macros.
-DML_CUDA_PREBUILT=1 RUSTFLAGS="$flags" cargo build --locked --release --quiet --target "$host"
+RUSTFLAGS="$flags" cargo build --locked --release --quiet --target "$host"
 fuzz() {
   local runs=-1
   case "$1" in *:*) runs=${1#*:} ;; esac

@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
 # Makes kernels/prebuilt: *.ptx from kernels/*.cu with the pinned nvcc; parameters.rs, the Rust side of
-# kernels/parameters.cuh; and SOURCES, the checksums by which build.rs knows whether these are of the files in kernels/.
-# With --check only compares them.
+# kernels/parameters.cuh; and SOURCES, the flags and checksums by which build.rs knows that these were made from the
+# files in kernels/. With --check only compares them.
 #
 # nvcc 13.0 writes PTX ISA 9.0, which only drivers from 580 on load. The instructions used here are far older. So each
-# file declares the lowest ISA version that two assemblers accept: the ptxas of CUDA 12.0 for the file's targets among
-# sm_75, sm_80 and sm_90, so that drivers from CUDA 12.0 on can load it, and the pinned ptxas, because newer assemblers
-# check more. The pragma used_bytes_mask is removed: it is only a hint, and needs ISA 8.3.
+# file declares the lowest of build.rs's versions that two assemblers accept: the ptxas of CUDA 12.0 for the file's
+# targets among sm_75, sm_80 and sm_90, so that drivers from CUDA 12.0 on can load it, and the pinned ptxas, because
+# newer assemblers check more. The pragma used_bytes_mask is removed: it is only a hint, and needs ISA 8.3.
 set -euo pipefail
 cd "$(dirname "$(realpath "$0")")/.."
 nvcc=$(scripts/install-nvcc.sh)
 ptxas=$(ls "$PWD"/.venv/ptxas/lib/python3*/site-packages/nvidia/cuda_nvcc/bin/ptxas)
 flags=$(sed -n 's/^const NVCC_FLAGS.*= \[\(.*\)\];/\1/p' build.rs | tr -d '",')
-least=$(sed -n 's/^const TARGET.*"\(.*\)";/\1/p' build.rs)
-[ -n "$flags" ] && [ -n "$least" ] || { echo "prebuilt: no NVCC_FLAGS or no TARGET in build.rs" >&2; exit 1; }
+lowest=$(sed -n 's/^const TARGET.*"\(.*\)";/\1/p' build.rs)
+versions=$(sed -n 's/^const VERSIONS.*"\(.*\)";/\1/p' build.rs)
+[ -n "$flags" ] && [ -n "$lowest" ] && [ -n "$versions" ] || {
+  echo "prebuilt: no NVCC_FLAGS, no TARGET or no VERSIONS in build.rs" >&2
+  exit 1
+}
 
 out=kernels/prebuilt
 if [ "${1:-}" = --check ]; then out=$(mktemp -d); trap 'rm -rf "$out"' EXIT; fi
@@ -34,14 +38,14 @@ make() {
   local name newer target isa
   name=$(basename "$1" .cu)
   newer=$(sed -n "s|^// Target: ||p" "$1")
-  target=${newer:-$least}
+  target=${newer:-$lowest}
   # shellcheck disable=SC2086
   "$nvcc" $flags -arch="$target" -o "$out/$name.ptx" "$1"
   sed -i '/\.pragma "used_bytes_mask/d' "$out/$name.ptx"
-  for isa in 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0; do
+  for isa in $versions; do
     sed -i "s/^\.version .*/.version $isa/" "$out/$name.ptx"
     if assembles "$out/$name.ptx" "$(targets "$target")"; then break; fi
-    if [ "$isa" = 8.0 ]; then echo "prebuilt: $name.ptx needs more than PTX ISA 8.0" >&2; exit 1; fi
+    if [ "$isa" = "${versions##* }" ]; then echo "prebuilt: $name.ptx needs more than PTX ISA $isa" >&2; exit 1; fi
   done
   echo "$name.ptx: PTX ISA $isa, assembled by ptxas 12.0 for $(targets "$target")"
 }
@@ -57,8 +61,10 @@ if [ ! -e $libclang/complete ]; then
 fi
 $libclang/bin/python scripts/parameters.py > "$out/parameters.rs"
 
-python3 - > "$out/SOURCES" << 'EOF'
+python3 - "flags $flags $lowest" > "$out/SOURCES" << 'EOF'
 import pathlib
+import sys
+print(" ".join(sys.argv[1].split()))
 for path in sorted(path for path in pathlib.Path("kernels").iterdir() if path.is_file()):
     checksum = 0xCBF29CE484222325  # FNV-1a, as in build.rs
     for byte in path.read_bytes():

@@ -62,7 +62,7 @@ cargo fetch --quiet --locked
 for folder in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do remap "$folder" crates; done
 remap "$source" dml-cuda
 remap "$tools" tools
-export DML_CUDA_COMMIT SOURCE_DATE_EPOCH CARGO_ENCODED_RUSTFLAGS DML_CUDA_PREBUILT=1 CARGO_TARGET_DIR="$root/target/publish"
+export DML_CUDA_COMMIT SOURCE_DATE_EPOCH CARGO_ENCODED_RUSTFLAGS CARGO_TARGET_DIR="$root/target/publish"
 
 step "licenses of the dependencies, and bills of materials, of each system"
 linux=x86_64-unknown-linux-gnu # aarch64 has the same dependencies

@@ -70,7 +70,8 @@ impl Device {
     /// # Errors
     ///
     /// - [`DeviceError::NoDriver`]: the machine has no driver library.
-    /// - [`DeviceError::DriverNotLoaded`], [`DeviceError::DriverTooOld`]: it has one that cannot be used.
+    /// - [`DeviceError::DriverNotLoaded`], [`DeviceError::DriverTooOld`], [`DeviceError::Stub`]: it has one that cannot
+    ///   be used.
     /// - [`DeviceError::Cuda`]: the driver failed, for example because the kernel module has another version, or
     ///   because a container has no access to the device.
     pub fn cuda_status() -> Result<usize, DeviceError> {

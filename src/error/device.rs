@@ -22,6 +22,12 @@ pub enum DeviceError {
         /// What it lacks.
         function: &'static str,
     },
+    /// The driver library is the stub of the CUDA toolkit, which programs are linked with.
+    #[error("cuda: loading the driver library failed: {path} is the stub of the CUDA toolkit, which drives no GPU; remove its folder from LD_LIBRARY_PATH, or use the CPU device")]
+    Stub {
+        /// The library's file.
+        path: String,
+    },
     /// There is no GPU, or none with that ordinal.
     #[error("cuda: opening device {ordinal} failed: the driver reports {count} devices; choose an ordinal below that, or use the CPU device")]
     NoSuchDevice {

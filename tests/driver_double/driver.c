@@ -427,7 +427,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     add_launch(is_captured(stream) ? CAPTURED : QUEUED, stream, launch);
     return 0;
 }
-static int elapsed(float *milliseconds, void *start, void *end) {
+int cuEventElapsedTime(float *milliseconds, void *start, void *end) {
     CALL;
     check(EVENT, start, 0);
     const char *fast = getenv("DOUBLE_FAST");
@@ -437,9 +437,7 @@ static int elapsed(float *milliseconds, void *start, void *end) {
 }
 int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long flags, int *found) {
     CALL;
-    *function = (void *)elapsed;
-    *found = 0;
-    return 0;
+    return 1; /* only its presence counts */
 }
 int cuGetErrorString(int error, const char **text) {
     CALL;

@@ -67,6 +67,7 @@ fn the_environment_sets_options() {
 #[test]
 fn the_first_device_is_a_gpu_or_an_error_if_there_is_a_driver() {
     let Some(folder) = driver(None) else { return };
+    let stub = format!("{} is the stub of the CUDA toolkit", folder.path().join("libcuda.so").display());
     for (variables, found) in [
         ([("FAKE_GPUS", "2"), ("FAKE_CU_INIT", "0")], "FIRST Fake GPU (cuda 0) of 2"),
         (
@@ -74,6 +75,10 @@ fn the_first_device_is_a_gpu_or_an_error_if_there_is_a_driver() {
             "SCENARIO cuda: opening device 0 failed: the driver reports 0 devices",
         ),
         ([("FAKE_GPUS", "1"), ("FAKE_CU_INIT", "999")], "SCENARIO cuda: initializing the driver failed: "),
+        (
+            [("FAKE_GPUS", "1"), ("FAKE_CU_INIT", "34")],
+            &format!("SCENARIO cuda: loading the driver library failed: {stub}"),
+        ),
     ] {
         let mut program = this_program("first");
         let program = program.envs(variables).env("LD_LIBRARY_PATH", folder.path());
@@ -83,6 +88,24 @@ fn the_first_device_is_a_gpu_or_an_error_if_there_is_a_driver() {
     let printed = text(&this_program("first").output().expect("it starts").stdout);
     let is_absent = dml_cuda::Device::cuda_status() == Err(dml_cuda::DeviceError::NoDriver);
     assert_eq!(printed.contains("FIRST CPU of 0\n"), is_absent, "{printed}");
+}
+
+/// A file in the current folder is no driver, but in an empty entry of the loader's list, which is that folder.
+#[test]
+fn a_driver_counts_where_the_loader_searches() {
+    if dml_cuda::Device::cuda_status() != Err(dml_cuda::DeviceError::NoDriver) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink("nowhere", folder.path().join("libcuda.so")).expect("a folder of our own");
+    for (list, found) in [(None, "FIRST CPU"), (Some(""), "FIRST CPU"), (Some(":/none"), "the loader skips libcuda.so")]
+    {
+        let mut program = this_program("first");
+        program.current_dir(&folder).env_remove("LD_LIBRARY_PATH");
+        list.map(|list| program.env("LD_LIBRARY_PATH", list));
+        let printed = text(&program.output().expect("it starts").stdout);
+        assert!(printed.contains(found), "{list:?}: {printed}");
+    }
 }
 
 /// A stream waits for an event, threads measure at once, and a first call happens in a capture.

@@ -166,6 +166,8 @@ fn choose_device(adapter: &Option<String>) -> Result<Device, String> {
         "" => match Device::cuda_status() {
             Ok(count) => (count > 0).then_some(0),
             Err(DeviceError::NoDriver) => None,
+            // A GPU may be there, which the right library would drive.
+            Err(error @ DeviceError::Stub { .. }) => return Err(error.to_string()),
             Err(error) => {
                 complain!("WARNING: {error}; running on the CPU");
                 None

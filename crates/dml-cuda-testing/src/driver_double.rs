@@ -21,7 +21,7 @@ fn compiled() -> Option<&'static [u8]> {
         let folder = tempfile::tempdir().expect("a folder");
         let library = folder.path().join("libcuda.so.1");
         let built = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
-            .args(["-w", "-O1", "-shared", "-fPIC", "-lpthread", "-o"])
+            .args(["-w", "-O1", "-shared", "-fPIC", "-lpthread", "-Wl,-soname,libcuda.so.1", "-o"])
             .arg(&library)
             .arg(repository("tests/driver_double/driver.c"))
             .status();

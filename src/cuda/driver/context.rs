@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
 
 use super::capture::{may_load, NoLoading, Unrestricted};
-use super::device::{attribute, describe, Properties};
+use super::device::{attribute, describe, launches_clusters, Properties};
 use super::failure::cuda_error;
 use super::handle::{OwnStream, StreamHandle};
 use super::loaded_kernel::LoadedKernel;
@@ -75,8 +75,8 @@ impl Context {
         let primary = Arc::new(primary);
         let _current = primary.enter()?;
         let read = |which| attribute(primary.device, which).map_err(cuda_error("reading the limits of thread blocks"));
-        let clusters =
-            properties.compute_capability >= (9, 0) && read(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)? != 0;
+        let clusters = properties.compute_capability >= (9, 0)
+            && launches_clusters(primary.device).map_err(cuda_error("reading the limits of thread blocks"))?;
         let shared_memory = read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
         let typical = GpuTarget::with_typical_speed(shared_memory, properties.multiprocessors, clusters);
         // Drivers report 0 for what a GPU does not have, such as memory of its own.

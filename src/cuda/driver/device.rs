@@ -32,6 +32,7 @@ pub(crate) fn device_count() -> Result<usize, DeviceError> {
     match result::init().and_then(|()| result::device::get_count()) {
         Ok(count) => Ok(usize::try_from(count).unwrap_or(0)),
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Ok(0),
+        Err(DriverError(sys::CUresult::CUDA_ERROR_STUB_LIBRARY)) => Err(DeviceError::Stub { path: library::path() }),
         Err(error) => Err(cuda_error("initializing the driver")(error).into()),
     }
 }
@@ -64,6 +65,20 @@ pub(crate) fn describe(ordinal: usize) -> Result<(String, Properties), DeviceErr
 pub(super) fn attribute(device: sys::CUdevice, which: Attribute) -> Result<u32, DriverError> {
     // SAFETY: `device` comes from cuDeviceGet. Reading its attributes needs nothing else.
     unsafe { result::device::get_attribute(device, which) }.map(|value| value as u32)
+}
+
+/// Whether the GPU can launch clusters of thread blocks. cudarc's bindings before CUDA 11.8 have no name for this
+/// attribute, so it is read by its number.
+pub(super) fn launches_clusters(device: sys::CUdevice) -> Result<bool, DriverError> {
+    type GetAttribute = unsafe extern "C" fn(*mut i32, i32, sys::CUdevice) -> sys::CUresult;
+    const CLUSTER_LAUNCH: i32 = 120;
+    let mut value = 0;
+    // SAFETY: the driver documents this signature for the function of this name; its enumeration is an int.
+    let function: Option<GetAttribute> = unsafe { library::function("cuDeviceGetAttribute") };
+    let function = function.ok_or(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND))?;
+    // SAFETY: `device` comes from cuDeviceGet, and the result is a live int.
+    unsafe { function(&mut value, CLUSTER_LAUNCH, device) }.result()?;
+    Ok(value != 0)
 }
 
 fn properties(device: sys::CUdevice) -> Result<Properties, DriverError> {

@@ -1,6 +1,5 @@
 //! Timed events.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use cudarc::driver::result::{self, DriverError};
@@ -9,6 +8,7 @@ use cudarc::driver::sys;
 use super::context::Context;
 use super::failure::cuda_error;
 use super::handle::StreamHandle;
+use super::library;
 use crate::error::CudaError;
 
 /// A timed event.
@@ -85,16 +85,9 @@ impl Event {
 /// which drivers before 12.8 lack.
 fn elapsed(start: sys::CUevent, end: sys::CUevent) -> Result<f64, DriverError> {
     type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
-    let mut function: *mut c_void = std::ptr::null_mut();
-    let mut found = sys::CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    // SAFETY: the name ends in a NUL; the driver writes one pointer and one status to live variables.
-    unsafe { sys::cuGetProcAddress_v2(c"cuEventElapsedTime".as_ptr(), &mut function, 12000, 0, &mut found) }
-        .result()?;
-    if function.is_null() {
-        return Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND));
-    }
-    // SAFETY: for CUDA 12.0, the driver documents this signature for the function of this name.
-    let function: ElapsedTime = unsafe { std::mem::transmute::<*mut c_void, ElapsedTime>(function) };
+    // SAFETY: the driver documents this signature for the function of this name.
+    let function: Option<ElapsedTime> = unsafe { library::function("cuEventElapsedTime") };
+    let function = function.ok_or(DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND))?;
     let mut milliseconds = 0f32;
     // SAFETY: the events are live and have been waited for, and the result is a live f32. Events that were never
     // recorded give an error.

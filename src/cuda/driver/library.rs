@@ -3,6 +3,7 @@
 
 use std::env;
 use std::error::Error;
+use std::ffi::OsString;
 use std::sync::OnceLock;
 
 use libloading::Library;
@@ -12,8 +13,9 @@ use crate::error::DeviceError;
 /// The names that cudarc tries, too.
 const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
-/// The driver's functions that this crate calls. cudarc would panic if one were missing.
-const FUNCTIONS: [&str; 43] = [
+/// The driver's functions that this crate calls, and `cuGetProcAddress_v2`, which drivers before CUDA 12.0 lack. cudarc
+/// would panic if one were missing.
+const FUNCTIONS: [&str; 44] = [
     "cuCtxGetCurrent",
     "cuCtxGetDevice",
     "cuCtxSetCurrent",
@@ -27,6 +29,7 @@ const FUNCTIONS: [&str; 43] = [
     "cuDriverGetVersion",
     "cuEventCreate",
     "cuEventDestroy_v2",
+    "cuEventElapsedTime",
     "cuEventRecord",
     "cuEventRecordWithFlags",
     "cuEventSynchronize",
@@ -59,26 +62,69 @@ const FUNCTIONS: [&str; 43] = [
     "cuThreadExchangeStreamCaptureMode",
 ];
 
+/// Folders that have the driver where the loader does not search them: on NixOS, and under WSL in a container.
+const FOLDERS: [&str; 2] = ["/run/opengl-driver/lib", "/usr/lib/wsl/lib"];
+
+/// The driver library, which is never closed, because its functions are called until the process ends. If it is missing,
+/// the next call looks again, because a driver may have been installed.
+static DRIVER: OnceLock<Library> = OnceLock::new();
+
 /// Checks that the driver library exists and has all functions that this crate calls.
 ///
 /// # Errors
 ///
 /// [`DeviceError::NoDriver`], [`DeviceError::DriverNotLoaded`], [`DeviceError::DriverTooOld`].
 pub(super) fn check() -> Result<(), DeviceError> {
-    /// Never closed, because the driver's functions are called until the process ends. If the library is missing, the
-    /// next call looks again, because a driver may have been installed.
-    static COMPLETE: OnceLock<Library> = OnceLock::new();
-    if COMPLETE.get().is_some() {
+    check_in(&FOLDERS)
+}
+
+fn check_in(folders: &[&str]) -> Result<(), DeviceError> {
+    if DRIVER.get().is_some() {
         return Ok(());
     }
-    let library = NAMES.iter().find_map(|name| load(name).ok()).ok_or_else(not_loaded)?;
+    let library = by_name().or_else(|| in_folders(folders)).ok_or_else(not_loaded)?;
     // SAFETY: the functions are looked up, not called.
     let has = |name: &str| unsafe { library.get::<unsafe extern "C" fn()>(name).is_ok() };
     if let Some(function) = FUNCTIONS.into_iter().find(|name| !has(name)) {
         return Err(DeviceError::DriverTooOld { function });
     }
-    let _ = COMPLETE.set(library);
+    let _ = DRIVER.set(library);
     Ok(())
+}
+
+/// The library that cudarc takes.
+fn by_name() -> Option<Library> {
+    NAMES.iter().find_map(|name| load(name).ok())
+}
+
+/// The library in one of these folders. While it is open, the loader also finds it by its name, as cudarc asks for it.
+fn in_folders(folders: &[&str]) -> Option<Library> {
+    let _open = folders.iter().find_map(|folder| load(&format!("{folder}/libcuda.so.1")).ok())?;
+    by_name()
+}
+
+/// A function of the driver library, if [`check`] has found it.
+///
+/// # Safety
+///
+/// `T` must be the type of a pointer to the function of that name.
+pub(super) unsafe fn function<T: Copy>(name: &str) -> Option<T> {
+    // SAFETY: the caller gives the function's type, and the library is never closed.
+    unsafe { DRIVER.get()?.get::<T>(name) }.ok().map(|function| *function)
+}
+
+/// The path of the driver library, for an error: the file that is mapped where its first function is.
+pub(super) fn path() -> String {
+    // SAFETY: the function is not called.
+    let address = unsafe { function::<unsafe extern "C" fn()>("cuInit") }.map_or(0, |init| init as usize);
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let holds = |line: &&str| {
+        let number = |text| usize::from_str_radix(text, 16).unwrap_or(0);
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        range.is_some_and(|(begin, end)| (number(begin)..number(end)).contains(&address))
+    };
+    let file = maps.lines().find(holds).and_then(|line| line.find('/').map(|at| line[at..].to_owned()));
+    file.unwrap_or_else(|| NAMES[0].to_owned())
 }
 
 /// Loads a library, or returns the loader's words.
@@ -94,7 +140,9 @@ fn not_loaded() -> DeviceError {
     const ABSENT: &str = "libcuda.absent";
     let absent = load(ABSENT).err().unwrap_or_default();
     let usual = format!("/usr/lib64:/usr/lib/{}-linux-gnu", env::consts::ARCH).into();
-    let folders = [env::var_os("LD_LIBRARY_PATH").unwrap_or_default(), usual];
+    // The loader ignores an empty list, but an empty folder in a list is the current one.
+    let listed = env::var_os("LD_LIBRARY_PATH").filter(|folders| !folders.is_empty());
+    let folders: Vec<OsString> = listed.into_iter().chain([usual]).collect();
     let reason = NAMES.iter().find_map(|name| {
         let words = load(name).err()?;
         if words != absent.replace(ABSENT, name) {
@@ -105,4 +153,36 @@ fn not_loaded() -> DeviceError {
         Some(format!("the loader skips {}: {words}", skipped.display()))
     });
     reason.map_or(DeviceError::NoDriver, |reason| DeviceError::DriverNotLoaded { reason })
+}
+
+#[cfg(all(test, target_os = "linux", in_repository))]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// The loader and cudarc keep what they found, so each search has a process of its own.
+    #[test]
+    fn a_search() {
+        let Ok(folder) = env::var("DRIVER_FOLDER") else { return };
+        let status = check_in(&[&folder]).and_then(|()| super::super::device_count());
+        println!("SEARCHED {status:?}");
+    }
+
+    #[test]
+    fn a_driver_where_the_loader_does_not_search_is_found() {
+        let Some(folder) = dml_cuda_testing::driver_double::driver(None) else { return };
+        let searched = |folder: &str| {
+            let mut this = Command::new(env::current_exe().expect("this program"));
+            this.args(["--exact", "cuda::driver::library::tests::a_search", "--nocapture"])
+                .env("DRIVER_FOLDER", folder);
+            String::from_utf8(this.env("FAKE_GPUS", "3").output().expect("it starts").stdout).expect("text")
+        };
+        if by_name().is_none() {
+            let found = searched(folder.path().to_str().expect("text"));
+            assert!(found.contains("SEARCHED Ok(3)"), "{found}");
+            let found = searched("/no folder");
+            assert!(found.contains("SEARCHED Err(NoDriver)"), "{found}");
+        }
+    }
 }

@@ -40,6 +40,9 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
     for code in [803, 999] {
         falls_back(&folder, code, "initializing the driver", &format!("(CUDA error {code})"));
     }
+    // The toolkit's stub hides a driver that may be there.
+    run(&folder, 1, 34, &[]).fails(1, "is the stub of the CUDA toolkit, which drives no GPU; remove its folder from");
+    assert!(run(&folder, 1, 34, &["-a", "cpu"]).stderr.is_empty());
     // No GPU (CUDA_ERROR_NO_DEVICE, or a count of 0) and no driver are not errors.
     let is_silent = |code| {
         let output = run(&folder, 0, code, &[]);
@@ -331,7 +334,7 @@ hello='{"hello":{"tool":"x","provider":"CUDAExecutionProvider","device":"x","pci
 fn an_error_of_the_driver_says_what_is_known_and_what_to_do() {
     let Some(folder) = double(None) else { return };
     let unknown = "failed: the driver has no words for it (CUDA error 4711); see this error";
-    let prebuilt = "update the driver, or build with an older nvcc or with DML_CUDA_PREBUILT=1";
+    let prebuilt = "update the driver, or build without DML_CUDA_NVCC, because kernels/prebuilt loads with drivers from CUDA 12.0 on";
     let memory = "an earlier kernel of this process touched memory it must not; the process must end";
     let retain = "cuDevicePrimaryCtxRetain";
     for (function, nth, codes, words) in [
@@ -345,8 +348,21 @@ fn an_error_of_the_driver_says_what_is_known_and_what_to_do() {
         (retain, 1, &[222], &format!("); the PTX is newer than the driver: {prebuilt}\n")),
         (retain, 1, &[218, 209], "); the GPU must be of compute capability 7.5 or higher\n"),
         (retain, 1, &[2], "); free GPU memory\n"),
-        (retain, 1, &[100, 101], "); check that nvidia-smi shows the GPU\n"),
-        (retain, 1, &[802, 803], "); reinstall or restart NVIDIA's driver\n"),
+        (
+            retain,
+            1,
+            &[100, 101],
+            "); check that nvidia-smi shows the GPU, and that CUDA_VISIBLE_DEVICES does not hide it\n",
+        ),
+        (retain, 1, &[802], "); start the service nvidia-fabricmanager, "),
+        (
+            retain,
+            1,
+            &[803],
+            "); the driver's library and its kernel module have different versions: restart the machine",
+        ),
+        (retain, 1, &[804], "); a forward-compatibility library (package cuda-compat, "),
+        ("cuInit", 1, &[999], "device nodes that are missing in a container (/dev/nvidia-uvm, "),
         (retain, 1, &[900, 906], "); end the stream's capture first\n"),
         (retain, 1, &[700, 716, 719], &format!("); {memory}\n")),
     ] {

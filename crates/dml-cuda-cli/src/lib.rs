@@ -10,6 +10,7 @@ mod run;
 mod schema;
 mod signals;
 mod tune;
+mod unfinished;
 mod whole_file;
 
 use std::path::Path;
@@ -33,6 +34,8 @@ pub fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
+    #[cfg(unix)]
+    signals::outlive_limits();
     let outcome = match Options::read() {
         Ok(mut options) => options.command.take().map_or_else(|| run_model(&options), subcommand),
         // Printing an error may fail silently. Printing help may not.

@@ -13,8 +13,7 @@ pub fn on_end(ended: fn(i32)) {
         #[cfg(unix)]
         {
             use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-            let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
-            let wanted = [SIGINT, SIGTERM].into_iter().chain(hangup);
+            let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
             // Without a thread, signals must keep their effect: they are taken when it waits for them.
             let (send, receive) = std::sync::mpsc::channel::<signal_hook::iterator::Signals>();
             let handle =
@@ -28,7 +27,18 @@ pub fn on_end(ended: fn(i32)) {
     });
 }
 
-/// Whether the program was started with the signal ignored, as by nohup.
+/// Makes a write past the process's limit of a file's size an error. By default a signal ends the process there.
+#[cfg(unix)]
+pub fn outlive_limits() {
+    use signal_hook::consts::SIGXFSZ;
+    static COMES: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    // Programs that this one starts do not inherit a handler, as they would inherit that the signal is ignored.
+    if !is_ignored(SIGXFSZ) {
+        let _ = signal_hook::flag::register(SIGXFSZ, &COMES);
+    }
+}
+
+/// Whether the program was started with the signal ignored: by nohup, or as a script's job in the background.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

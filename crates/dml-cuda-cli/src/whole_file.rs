@@ -4,17 +4,16 @@
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
 use std::io::{self, Read, Write};
+#[cfg(unix)]
+use std::os::unix::fs::{fchown, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
 use crate::out::{self, shown_path};
-use crate::{schema, signals};
-
-/// The temporary file next to the target.
-static PARTIAL: Mutex<Option<PathBuf>> = Mutex::new(None);
+use crate::schema;
+use crate::unfinished::{all_or_nothing, make_folder, unfinished};
 
 /// Reads to the end, which must come before 256 MiB.
 pub fn read(file: impl Read, hint: &str) -> io::Result<Vec<u8>> {
@@ -94,21 +93,23 @@ fn in_words(error: io::Error) -> String {
     format!("{advice}{error}")
 }
 
-/// Writes a file, or replaces the bytes of one. Makes missing folders, follows links and keeps the file's mode. Refuses
-/// to replace a run.
+/// Writes a file, or replaces the bytes of one. Makes missing folders, follows links and keeps the file's owner, group
+/// and mode. Refuses to replace a run.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let (target, replaced) = target(path)?;
     if replaced.is_some() && holds(&target, schema::is_run) {
         return Err("it is a run, which only --overwrite replaces; choose another name".to_owned());
     }
-    fs::create_dir_all(folder(&target)).map_err(|error| error.to_string())?;
-    replace(&target, replaced, bytes).map_err(in_words)
+    all_or_nothing(|| {
+        make_folder(folder(&target)).map_err(|error| error.to_string())?;
+        replace(&target, replaced, bytes).map_err(in_words)
+    })
 }
 
 /// Writes a run or a report, a new file or over an older one, as the caller tells one.
 pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
     let (target, replaced) = may_write_result(path, overwrite, is_run)?;
-    replace(&target, replaced, bytes).map_err(in_words)
+    all_or_nothing(|| replace(&target, replaced, bytes).map_err(in_words))
 }
 
 /// Saves a result that cannot be under its name: next to it, or in the temporary folder. The end of the error says
@@ -183,6 +184,11 @@ fn target(path: &Path) -> Result<Target, String> {
         Ok(_) if is_stream(&target) => Ok((target, None)),
         Ok(metadata) if metadata.is_dir() => Err("it is a folder, must be a file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
+        #[cfg(unix)]
+        Ok(metadata) if metadata.nlink() > 1 => {
+            let required = "must have one, because its other names would keep the older bytes; delete this one first";
+            Err(format!("it has {} hard links, but {required}", metadata.nlink()))
+        }
         Ok(metadata) => Ok((target, Some(metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((target, None)),
         Err(error) => Err(error.to_string()),
@@ -199,7 +205,7 @@ fn folder(target: &Path) -> &Path {
 
 /// Writes a file in place. No signal ends that halfway, unless it is a pipe, which may wait for its reader.
 fn write_in_place(target: &Path, bytes: &[u8]) -> io::Result<()> {
-    let _partial = (!is_stream(target)).then(partial);
+    let _unfinished = (!is_stream(target)).then(unfinished);
     OpenOptions::new().write(true).truncate(true).open(target)?.write_all(bytes)
 }
 
@@ -207,7 +213,6 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
     if is_stdout(target) {
         return out::with(|out| out.write_all(bytes)).map_err(io::Error::other);
     }
-    remove_on_signals();
     if is_stream(target) {
         return write_in_place(target, bytes);
     }
@@ -219,60 +224,59 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
         begun => begun?,
     };
     // Before the first byte, so that nobody else reads a private file.
-    let mode = replaced.as_ref().map_or(Ok(()), |metadata| file.as_file().set_permissions(mode_of(metadata)));
+    let mode = replaced.as_ref().map_or(Ok(()), |replaced| take_over(file.as_file(), replaced));
     // Errors of the file itself do not have its name.
     let written = file.as_file_mut().write_all(bytes);
     // From here on no signal removes the file. It is renamed, or its `Drop` removes it.
-    let mut partial = partial();
-    *partial = None;
+    let mut unfinished = unfinished();
+    unfinished.pop();
     written.and(mode)?;
     let begun = Instant::now();
     loop {
         match file.persist(target) {
             Err(failed) if cfg!(windows) && may_pass(&failed.error, begun) => file = failed.file,
             // It is a mount point, or of another user in a folder such as /tmp.
-            Err(_) if replaced.is_some() => {
-                drop(partial);
-                return write_in_place(target, bytes);
+            Err(failed) if replaced.is_some() => {
+                drop(unfinished);
+                return write_in_place(target, bytes).map_err(|error| match failed.file.keep() {
+                    Ok((_, copy)) => io::Error::other(format!("{error}; it is saved as {}", shown_path(&copy))),
+                    Err(_) => error,
+                });
             }
-            persisted => return Ok(persisted.map(drop)?),
+            persisted => {
+                persisted?;
+                unfinished.extend(replaced.is_none().then(|| target.to_owned()));
+                return Ok(());
+            }
         }
     }
 }
 
-/// The mode of a file. The one that replaces it may be of another owner, so it does not run as its owner.
+/// Gives a new file the group, the mode and, as root, the owner of the one that it replaces. The owner may be another
+/// one, so it does not run as its owner.
 #[cfg(unix)]
-fn mode_of(metadata: &Metadata) -> fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    fs::Permissions::from_mode(metadata.permissions().mode() & 0o777)
+fn take_over(file: &fs::File, replaced: &Metadata) -> io::Result<()> {
+    let mode = replaced.mode() & 0o777;
+    // Another group may do what all may.
+    let group = fchown(file, None, Some(replaced.gid())).map_or(mode << 3 & 0o070, |()| mode & 0o070);
+    file.set_permissions(fs::Permissions::from_mode(mode & 0o707 | group))?;
+    // Without the right to give files away, it belongs to who writes it.
+    let _ = fchown(file, Some(replaced.uid()), None);
+    Ok(())
 }
 
 #[cfg(not(unix))]
-fn mode_of(metadata: &Metadata) -> fs::Permissions {
-    metadata.permissions()
+fn take_over(file: &fs::File, replaced: &Metadata) -> io::Result<()> {
+    file.set_permissions(replaced.permissions())
 }
 
 /// A file that the signal handler knows from the moment it exists.
 fn begin(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut partial = partial();
+    let mut unfinished = unfinished();
     // Its mode is that of any new file. An error does not have its name.
     let file = tempfile::Builder::new().prefix(".dml-cuda-").make_in(folder, |path| fs::File::create_new(path))?;
-    *partial = Some(file.path().to_owned());
+    unfinished.push(file.path().to_owned());
     Ok(file)
-}
-
-fn partial() -> MutexGuard<'static, Option<PathBuf>> {
-    PARTIAL.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Makes the signals that end a process (SIGINT, SIGTERM, SIGHUP) remove the file first.
-fn remove_on_signals() {
-    signals::on_end(|code| {
-        // The lock stays until the process ends, so that no other file is started.
-        let partial = partial();
-        let _ = partial.as_ref().map(fs::remove_file);
-        std::process::exit(code);
-    });
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The cases of a bench, one a line of suite.jsonl, and `dml-cuda suite`, which writes them as models.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::LazyLock;
@@ -14,7 +13,7 @@ use super::work::{Mode, Work};
 use crate::model::{self, json, npy};
 use crate::options::Tier;
 use crate::out::{say, shown_path};
-use crate::whole_file;
+use crate::{unfinished, whole_file};
 
 /// A line of the document. Names and order stay, so that old runs can be compared.
 #[derive(Clone, Deserialize)]
@@ -124,18 +123,18 @@ pub fn named(name: &str) -> Option<&'static Case> {
 
 /// Writes the models of a tier into a new folder.
 pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
-    let in_folder = |error: &dyn std::fmt::Display| format!("{}: {error}", shown_path(folder));
-    if folder.exists() && fs::read_dir(folder).map_err(|error| in_folder(&error))?.next().is_some() {
-        return Err(format!("{} is not empty, must be new", shown_path(folder)));
-    }
     let mut written = BTreeSet::new();
-    for case in of_tier(tier) {
-        for (name, bytes) in case.files()? {
-            if written.insert(name.clone()) {
-                whole_file::write(&folder.join(&name), &bytes).map_err(|error| in_folder(&error))?;
+    let fill = || {
+        for case in of_tier(tier) {
+            for (name, bytes) in case.files()? {
+                if written.insert(name.clone()) {
+                    whole_file::write(&folder.join(&name), &bytes)?;
+                }
             }
         }
-    }
+        Ok(())
+    };
+    unfinished::fill(folder, fill).map_err(|error| format!("{}: {error}", shown_path(folder)))?;
     let models = written.iter().filter(|name| name.ends_with(".json")).count();
     say!("Suite '{}' written to '{}': {models} models", id(Some(tier)), shown_path(folder))?;
     Ok(ExitCode::SUCCESS)

@@ -22,8 +22,27 @@ use serde_json::{json, Value};
 
 /// The runner: this build's, or `DML_CUDA_BIN` where the tests run elsewhere.
 fn runner() -> Command {
+    #[cfg(target_os = "linux")]
+    stop_ignoring_signals();
     let path = std::env::var_os("DML_CUDA_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_dml-cuda").into());
     Command::new(path)
+}
+
+/// Tests that run in the background of a script, or by nohup, ignore signals. Programs would inherit that, but they do
+/// not inherit handlers.
+#[cfg(target_os = "linux")]
+fn stop_ignoring_signals() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    static COMES: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    ONCE.call_once(|| {
+        let status = fs::read_to_string("/proc/self/status").expect("it is there");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
+        let mask = u64::from_str_radix(mask.trim(), 16).expect("a number");
+        for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| mask >> (signal - 1) & 1 == 1) {
+            signal_hook::flag::register(signal, &COMES).expect("a handler");
+        }
+    });
 }
 
 fn run(arguments: &[&str]) -> Output {

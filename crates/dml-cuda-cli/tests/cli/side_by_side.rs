@@ -4,6 +4,11 @@ mod bench;
 mod reports;
 mod runners;
 
+#[cfg(unix)]
+use std::process::{Child, Command, Stdio};
+#[cfg(unix)]
+use std::time::Duration;
+
 use crate::{stderr, stdout, Ended, Folder};
 
 #[test]
@@ -37,15 +42,70 @@ fn every_model_of_a_suite_runs_on_windows_too() {
     }
     assert!(models.len() > 180 && in_place > 50, "{} {in_place}", models.len());
     assert_eq!((outputs, over_long), (26, 4));
-    folder.refuses(&["suite", "my suite"], "is not empty, must be new");
+    folder.refuses(&["suite", "my suite"], "is not empty, but must be new");
+    folder.refuses(&["suite", "my suite", "--tier", "full"], "is not empty, but must be new");
+    assert_eq!(folder.names("my suite"), suite);
     folder.write("file", "kept");
-    folder.refuses(&["suite", "file"], "");
-    // On a full disk there is no half of a file.
-    #[cfg(unix)]
-    {
-        let limited = "trap '' XFSZ; ulimit -f 4; \"$0\" suite part --tier quick";
-        folder.shell(limited).fails(1, "ERROR: part: ");
-        let whole = |name: &String| folder.read(&format!("part/{name}")) == folder.read(&format!("my suite/{name}"));
-        assert!(folder.names("part").len() > 1 && folder.names("part").iter().all(whole));
+    folder.refuses(&["suite", "file"], "ERROR: file: ");
+    folder.refuses(&["suite", "file/inside"], "ERROR: file/inside: ");
+    assert_eq!(folder.names(""), ["file", "my suite"]);
+}
+
+/// Neither a full disk nor a signal leaves a part of a suite. Whoever tries again needs a new folder.
+#[test]
+#[cfg(unix)]
+fn a_suite_that_ends_early_leaves_only_what_others_have_written() {
+    let folder = Folder::new();
+    for limit in ["ulimit -f 4", "trap '' XFSZ; ulimit -f 4"] {
+        let limited = |to: &str| folder.shell(&format!("{limit}; \"$0\" suite {to} --tier quick"));
+        limited("'a new'/part").fails(1, "ERROR: a new/part: File too large");
+        assert_eq!(folder.names(""), [""; 0]);
+        std::fs::create_dir(folder.path("part")).expect("a folder");
+        limited("part").fails(1, "ERROR: part: ");
+        assert_eq!(folder.names("part"), [""; 0]);
+        std::fs::remove_dir(folder.path("part")).expect("it is empty");
     }
+    let begin = |arguments: &[&str]| {
+        let mut runner = folder.runner();
+        let mut child = runner.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        while folder.path("suite").read_dir().map_or(0, Iterator::count) < 9 {
+            assert_eq!(child.try_wait().expect("it is there"), None);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child
+    };
+    let send = |signal: &str, child: &Child| {
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+        assert!(sent.success());
+    };
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let mut first = begin(&["suite", "suite"]);
+        send("-STOP", &first);
+        // A second suite, of any tier, is refused. It takes nothing away from the first one.
+        let written = folder.names("suite");
+        for tier in ["quick", "standard", "full"] {
+            folder.refuses(&["suite", "suite", "--tier", tier], "suite: it is being filled by another process, ");
+        }
+        assert_eq!(folder.names("suite"), written);
+        folder.write("suite/of another program", "kept");
+        send(signal, &first);
+        send("-CONT", &first);
+        assert_eq!(first.wait().expect("it ends").code(), Some(code), "{signal}");
+        assert_eq!(
+            (folder.names(""), folder.names("suite")),
+            (vec!["suite".to_owned()], vec!["of another program".to_owned()])
+        );
+        std::fs::remove_dir_all(folder.path("suite")).expect("removed");
+    }
+    // Two at once: one is whole, and the other one is refused. A job in the background of a script ignores Ctrl-C.
+    let suite = "\"$0\" suite suite --tier quick";
+    let codes = folder.shell(&format!("{suite} >&2 & {suite} >&2; echo $?; wait $!; echo $?")).well();
+    assert!(["0\n1\n", "1\n0\n"].contains(&codes.as_str()), "{codes}");
+    let job = suite.replace("suite suite", "suite job");
+    folder.shell(&format!("{job} & while [ ! -e job ]; do :; done; kill -INT $!; wait $!")).well();
+    assert_eq!(folder.names("suite"), folder.names("job"));
+    assert!(folder
+        .names("job")
+        .iter()
+        .all(|name| folder.read(&format!("job/{name}")) == folder.read(&format!("suite/{name}"))));
 }

@@ -1,7 +1,7 @@
 //! `writeFile` replaces the bytes of a file, keeps its mode and links, and leaves no other files behind.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{symlink, PermissionsExt};
+use std::os::unix::fs::{symlink, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -141,6 +141,15 @@ fn what_cannot_be_renamed_to_is_written_in_place() {
     // What cannot be written at all is known before the bench runs.
     let said = mount("r.json", &format!("mount -o remount,ro,bind mounted && \"$0\" {run} mounted --overwrite"));
     assert_eq!(said.fails(1, "ERROR: mounted: "), "ERROR: mounted: Read-only file system (os error 30)\n");
+    // If that ends halfway, a whole copy stays.
+    folder.write("model.json", model(1 << 20, Path::new("mounted")).to_string());
+    let small = "mkdir small && mount -t tmpfs -o size=64k none small && echo old > small/file && mount --bind small/file mounted && \"$0\" model.json -a cpu";
+    let said = folder
+        .shell(&format!("unshare -m sh -c '{small}' \"$0\""))
+        .fails(1, "No space left on device (os error 28); it is saved as ");
+    let copy = said.trim_end().rsplit('/').next().expect("a name");
+    assert_eq!(folder.read(copy), vec![7; 1 << 20]);
+    folder.shell("rmdir small && rm .dml-cuda-*").well();
     assert_eq!(
         folder.names(""),
         ["model.json", "mounted", "older.json", "others", "pipe", "r.json", "read", "real", "to"]
@@ -161,15 +170,106 @@ fn a_file_that_the_model_was_read_from_is_not_replaced() {
     }
 }
 
+/// The owner of a file, its group and its mode.
+fn owned(path: &Path) -> (u32, u32, u32) {
+    let found = fs::metadata(path).expect("it is there");
+    (found.uid(), found.gid(), mode(path))
+}
+
+/// A file of another user stays theirs if root replaces it. Who may not give files away keeps the group, if it is one
+/// of their own. The members of another group may do what all may.
+#[test]
+fn a_replaced_file_keeps_its_owner_and_its_group() {
+    let folder = Folder::new();
+    folder.shell("mkdir out && chmod 777 . out").well();
+    if folder.shell("id -u").well() != "0\n" {
+        return eprintln!("SKIPPED: only root can give files away");
+    }
+    folder.write("model.json", model(4, Path::new("out/file")).to_string());
+    let run = "bench -a cpu --only check.fill.int8 --samples 1 -o out/run";
+    folder.shell(&format!("\"$0\" {run}")).well();
+    for (before, user, after) in [
+        ((1234, 5678, 0o640), "", (1234, 5678, 0o640)),
+        ((1234, 5678, 0o2751), "", (1234, 5678, 0o751)),
+        ((1234, 5678, 0o460), "setpriv --reuid 77 --regid 78 --groups 5678 ", (77, 5678, 0o460)),
+        ((1234, 5678, 0o664), "setpriv --reuid 77 --regid 78 --clear-groups ", (77, 78, 0o644)),
+        ((1234, 5678, 0o670), "setpriv --reuid 77 --regid 78 --clear-groups ", (77, 78, 0o600)),
+    ] {
+        let (owner, group, mode) = before;
+        for (name, command) in [("out/file", "model.json -a cpu"), ("out/run", &format!("{run} --overwrite"))] {
+            folder.shell(&format!("touch {name} && chown {owner}:{group} {name} && chmod {mode:o} {name}")).well();
+            // Who may not read a run cannot replace it.
+            if name == "out/run" && after.2 == 0o600 {
+                folder.shell(&format!("{user}\"$0\" {command}")).fails(1, "ERROR: out/run: Permission denied");
+                continue;
+            }
+            folder.shell(&format!("{user}\"$0\" {command}")).well();
+            assert_eq!(owned(&folder.path(name)), after, "{before:?} {user}");
+        }
+        assert_eq!(folder.read("out/file"), [7; 4]);
+    }
+    assert_eq!(folder.names("out"), ["file", "run"]);
+}
+
+/// To replace one name of a file would leave the older bytes under its others.
+#[test]
+fn a_file_with_further_hard_links_is_refused_and_stays() {
+    let folder = Folder::new();
+    let run = ["bench", "-a", "cpu", "--only", "check.fill.int8", "--samples", "1", "-o", "run"];
+    folder.well(&run);
+    folder.write("file", "old");
+    let older = folder.read("run");
+    for name in ["file", "run"] {
+        fs::hard_link(folder.path(name), folder.path(&format!("{name} too"))).expect("linked");
+    }
+    let words = "it has 2 hard links, but must have one, because its other names would keep the older bytes";
+    write(&folder, &folder.path("file")).fails(1, words);
+    folder.refuses(&[&run[..], &["--overwrite"]].concat(), words);
+    folder.refuses(&["report", "run too", "-o", "run", "--overwrite"], words);
+    for (name, bytes) in [("file", &b"old"[..]), ("run", &older)] {
+        assert_eq!((folder.read(name), folder.read(&format!("{name} too"))), (bytes.to_vec(), bytes.to_vec()));
+    }
+    fs::remove_file(folder.path("file too")).expect("removed");
+    write(&folder, &folder.path("file")).well();
+    assert_eq!(folder.names(""), ["file", "model.json", "run", "run too"]);
+}
+
+/// A limit of a file's size is an error of every command that writes, and leaves what was there before.
+#[test]
+fn a_limit_of_a_files_size_is_an_error_and_leaves_nothing() {
+    let folder = Folder::new();
+    folder.write("kept", "old");
+    for (target, said) in [("new", "new"), ("kept", "kept"), ("a/b/c", "a/b/c"), ("my folder/c", "my folder/c")] {
+        folder.write("model.json", model(100_000, Path::new(target)).to_string());
+        let words = format!("ERROR: model.json: line 1: commands[0]: writeFile 'A' to '{said}': File too large");
+        for limit in ["ulimit -f 8", "trap '' XFSZ; ulimit -f 8"] {
+            folder.shell(&format!("{limit}; \"$0\" model.json -a cpu")).fails(1, &words);
+            assert_eq!(
+                (folder.names(""), folder.read("kept")),
+                (vec!["kept".to_owned(), "model.json".to_owned()], b"old".to_vec())
+            );
+        }
+    }
+    let said = folder.shell("ulimit -f 0; \"$0\" schema > out").fails(1, "ERROR: writing to standard output failed: ");
+    assert!(said.contains("File too large"), "{said}");
+    folder.shell("ulimit -f 16; \"$0\" suite my/suite --tier quick").fails(1, "ERROR: my/suite: File too large");
+    assert!(!folder.path("my").exists());
+}
+
 #[test]
 fn a_signal_leaves_no_partial_file() {
     let folder = Folder::new();
     let out = folder.path("out");
     folder.write("model.json", model(256 << 20, &out.join("large")).to_string());
-    // A signal that nohup ignores stays ignored.
-    for (signal, before, ended) in
-        [("-INT", "", 130), ("-TERM", "", 143), ("-HUP", "", 129), ("-HUP", "trap '' HUP; ", 0)]
-    {
+    // A signal that the parent ignores stays ignored: nohup, and a script's job in the background.
+    for (signal, before, ended) in [
+        ("-INT", "", 130),
+        ("-TERM", "", 143),
+        ("-HUP", "", 129),
+        ("-HUP", "trap '' HUP; ", 0),
+        ("-INT", "trap '' INT; ", 0),
+        ("-TERM", "trap '' TERM; ", 0),
+    ] {
         fs::create_dir(&out).expect("made");
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{before}exec \"$0\" -a cpu \"$1\"")]).arg(runner().get_program());

@@ -1,0 +1,84 @@
+//! What writes leave behind if they fail, or if a signal ends the process: nothing that this process has made.
+
+use std::fs;
+use std::io::{self, ErrorKind::AlreadyExists};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::signals;
+
+/// New files and folders of a write that is not complete, in the order in which they were made.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+pub fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what `write` has made if it fails, or if a signal (SIGINT, SIGTERM, SIGHUP) ends the process before the
+/// outermost call returns.
+pub fn all_or_nothing<T>(write: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    signals::on_end(|code| {
+        // The lock stays until the process ends, so that no other file is started.
+        let unfinished = unfinished();
+        remove(&unfinished);
+        std::process::exit(code);
+    });
+    let before = unfinished().len();
+    let outcome = write();
+    let mut unfinished = unfinished();
+    match outcome {
+        Err(_) => remove(&unfinished.split_off(before)),
+        Ok(_) if before == 0 => unfinished.clear(),
+        Ok(_) => {}
+    }
+    outcome
+}
+
+fn remove(made: &[PathBuf]) {
+    for path in made.iter().rev() {
+        // A folder stays if another process has put something into it.
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+    }
+}
+
+/// Makes a new file or a new folder.
+fn make(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let mut unfinished = unfinished();
+    create(path)?;
+    unfinished.push(path.to_owned());
+    Ok(())
+}
+
+/// Makes a folder, and those that it is in, unless they are there.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    let missing = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
+    for folder in missing.collect::<Vec<_>>().into_iter().rev() {
+        match make(folder, |folder| fs::create_dir(folder)) {
+            Err(error) if error.kind() == AlreadyExists && folder.is_dir() => {}
+            made => made?,
+        }
+    }
+    Ok(())
+}
+
+/// Fills a folder, which is new or empty, or leaves nothing in it. Two processes never fill one folder.
+pub fn fill(folder: &Path, fill: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    let in_words = |error: io::Error| error.to_string();
+    all_or_nothing(|| {
+        make_folder(folder).map_err(in_words)?;
+        // One process makes this file, and has it until the folder is full.
+        let claim = folder.join(".dml-cuda-unfinished");
+        make(&claim, |claim| fs::File::create_new(claim).map(drop)).map_err(|error| match error.kind() {
+            AlreadyExists => "it is being filled by another process, or by one that was killed, but must be new".into(),
+            _ => in_words(error),
+        })?;
+        if fs::read_dir(folder).map_err(in_words)?.count() > 1 {
+            return Err("it is not empty, but must be new".to_owned());
+        }
+        fill()?;
+        let mut unfinished = unfinished();
+        fs::remove_file(&claim).map_err(in_words)?;
+        unfinished.clear();
+        Ok(())
+    })
+}

@@ -113,8 +113,8 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         true => model::read(&document, path, folder).map(Some),
         false => model::read_dispatchables(&document).map(|_| None),
     };
-    // A misspelt member comes before what its absence breaks.
-    let model = model.inspect_err(|_| warn(&document.findings.borrow().warnings, in_file)).map_err(in_file)?;
+    // Misspelt members come before what their absence may break.
+    let model = model.inspect_err(|_| warn(&document.findings.borrow().unread, in_file)).map_err(in_file)?;
     if let Some(model) = model.as_ref().filter(|_| options.strict) {
         strict::check(model, &document).map_err(in_file)?;
         document.findings.borrow_mut().refused.extend(refused_around(path, without_mark.is_some(), options));
@@ -145,15 +145,15 @@ fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String
     has_mark.then_some(mark).into_iter().chain((!is_named).then_some(name)).chain(folders).collect()
 }
 
-fn warn(warnings: &[String], in_file: impl Fn(String) -> String) {
-    warnings.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.clone())));
+fn warn(warnings: &[impl ToString], in_file: impl Fn(String) -> String) {
+    warnings.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.to_string())));
 }
 
 /// Prints what readers found. With `--strict`, what DxDispatch would refuse is an error.
 fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(String) -> String) -> Result<(), String> {
     let findings = document.findings.borrow();
     let is_refused = strict && !findings.refused.is_empty();
-    warn(&findings.warnings, &in_file);
+    warn(&findings.unread, &in_file);
     if strict && !is_refused {
         warn(&findings.differing, &in_file);
     }

@@ -26,12 +26,28 @@ pub struct Document<'a> {
 /// What a reader of the model should know.
 #[derive(Default)]
 pub struct Findings {
-    /// Members that nothing reads.
-    pub warnings: Vec<String>,
+    pub unread: Vec<Unread>,
     /// What DxDispatch would refuse, or run with other values.
     pub refused: Vec<String>,
     /// What DxDispatch accepts but does in another way.
     pub differing: Vec<String>,
+}
+
+/// A member that nothing reads.
+pub struct Unread {
+    /// The place of its object.
+    pub object: String,
+    /// What it is, with its own place.
+    pub found: String,
+    /// The nearest name that something would read.
+    pub nearest: Option<&'static str>,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.found)?;
+        self.nearest.map_or(Ok(()), |nearest| write!(f, "; the nearest name is \"{nearest}\""))
+    }
 }
 
 pub struct Value<'a> {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::json::Result;
 use super::node::Node;
-use crate::names::or_nearest;
+use crate::names::nearest;
 use crate::out::shown;
 
 pub const SCHEMA: &str = include_str!("schema.json");
@@ -72,10 +72,10 @@ impl Member {
 
 impl<'a> Node<'a> {
     /// Walks an object by its definitions in the model's schema, in the document's order. Fails if a member is given
-    /// twice, or differs from a known one only in case: DxDispatch would silently ignore it. Warns of members that
-    /// nothing reads, before it fails because a required one is absent. Records what DxDispatch refuses.
+    /// twice, or differs from a known one only in case: DxDispatch would silently ignore it; or if a required one is
+    /// absent. Records members that nothing reads, and what DxDispatch refuses.
     pub fn walk(&self, definitions: &[&str]) -> Result<()> {
-        let objects: Vec<&Object> = definitions.iter().map(|name| object(name)).collect();
+        let objects: Vec<&'static Object> = definitions.iter().map(|name| object(name)).collect();
         let mut seen = HashSet::new();
         for (name, member) in self.members()? {
             match objects.iter().find_map(|object| object.properties.get(name)) {
@@ -83,23 +83,21 @@ impl<'a> Node<'a> {
                 Some(known) => known.check(name, &member),
                 // `$comment`, `$schema`: DxDispatch's models have them.
                 None if name.starts_with('$') => {}
-                None => member.unread(name, &objects)?,
+                None => member.unknown_member(name, self, &objects)?,
             }
         }
         objects.iter().flat_map(|object| &object.required).try_for_each(|name| self.require(name).map(drop))
     }
 
-    fn unread(&self, name: &str, objects: &[&Object]) -> Result<()> {
+    fn unknown_member(&self, name: &str, object: &Node, objects: &[&'static Object]) -> Result<()> {
         // Names in lower case come first: DxDispatch requires `type` and also reads `Type`.
         let names = objects.iter().flat_map(|object| object.properties.keys().rev());
-        let known: Vec<&str> = names.map(String::as_str).collect();
+        let known: Vec<&'static str> = names.map(String::as_str).collect();
         if let Some(right) = known.iter().find(|known| known.eq_ignore_ascii_case(name)) {
             let required = format!("spelled \"{right}\", or left out");
             return Err(self.error(format!("spelled \"{}\"", shown(name)), required));
         }
-        let (nearest, name) = (or_nearest(name, &known), shown(name));
-        let warning = format!("{} is a member \"{name}\", which nothing reads{nearest}", self.place());
-        self.warn(warning);
+        object.unread(name, self, nearest(name, &known));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
 
-use super::json::{Document, Kind, Result, Value};
+use super::json::{Document, Kind, Result, Unread, Value};
 use crate::names::or_nearest;
 use crate::out::shown;
 
@@ -68,9 +68,25 @@ impl<'a> Node<'a> {
         self.document.findings.borrow_mut().differing.push(self.error(found, required));
     }
 
-    /// Records what a user should know of this value.
-    pub fn warn(&self, warning: String) {
-        self.document.findings.borrow_mut().warnings.push(warning);
+    /// Records that nothing reads a member of this object.
+    pub fn unread(&self, name: &str, member: &Node, nearest: Option<&'static str>) {
+        let found = format!("{} is a member \"{}\", which nothing reads", member.place(), shown(name));
+        let unread = Unread { object: self.path.to_string(), found, nearest };
+        self.document.findings.borrow_mut().unread.push(unread);
+    }
+
+    /// The error of a member of this object that is one of these absent ones, misspelt, or the `desc` that has them.
+    pub fn misspelt(&self, absent: &[&str]) -> Option<String> {
+        let (object, unread) = (self.path.to_string(), &mut self.document.findings.borrow_mut().unread);
+        let is_root = matches!(self.path, Path::Root);
+        // An object, and those inside it, were the last to be read.
+        let inside = unread.iter().enumerate().rev().take_while(|(_, of)| is_root || of.object.starts_with(&object));
+        let mut own = inside.filter(|(_, of)| of.object == object).filter_map(|(at, of)| Some((at, of.nearest?)));
+        let is_desc = |name: &str| name.eq_ignore_ascii_case("desc") && self.member(name).is_none();
+        let is_absent = own.clone().find(|(_, name)| absent.contains(name));
+        let (at, name) = is_absent.or_else(|| own.find(|(_, name)| is_desc(name)))?;
+        // The error says what a warning would.
+        Some(format!("{}, but must be \"{name}\", the nearest name that is missing", unread.remove(at).found))
     }
 
     /// The value as text without spaces.
@@ -135,7 +151,10 @@ impl<'a> Node<'a> {
         match self.member(name) {
             Some(member) if member.is_null() => Err(member.error(member.kind(), "given")),
             Some(member) => Ok(member),
-            None => Err(self.error(format!("without the member {name}"), "an object that has it")),
+            None => {
+                let absent = || self.error(format!("without the member {name}"), "an object that has it");
+                Err(self.misspelt(&[name]).unwrap_or_else(absent))
+            }
         }
     }
 

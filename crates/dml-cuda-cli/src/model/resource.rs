@@ -71,7 +71,10 @@ pub fn is_deferred(node: &Node) -> bool {
 /// The type of values that have none of their own.
 fn typed(node: &Node, declared: Option<TensorDataType>) -> Result<TensorDataType> {
     let required = "an object that has it, as its values have no type of their own";
-    declared.ok_or_else(|| node.error("without the member initialValuesDataType", required))
+    declared.ok_or_else(|| {
+        let absent = || node.error("without the member initialValuesDataType", required);
+        node.misspelt(&["initialValuesDataType"]).unwrap_or_else(absent)
+    })
 }
 
 /// The type of the values, themselves, and the file that they are from.
@@ -108,7 +111,9 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
         given.retain(|(_, value)| !matches!(value.kind(), Kind::Null));
     }
     let [(kind, _)] = given[..] else {
-        return Err(values.error(values.kind(), "an object with exactly one of value, valueStart and sourcePath"));
+        let misspelt = given.is_empty().then(|| values.misspelt(&["value", "valueStart", "sourcePath"])).flatten();
+        let required = "an object with exactly one of value, valueStart and sourcePath";
+        return Err(misspelt.unwrap_or_else(|| values.error(values.kind(), required)));
     };
     let (first, is_sequence) = (values.require(kind)?, kind == "valueStart");
     if kind == "sourcePath" {

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use crate::cuda::select::{chosen, Candidate};
 use crate::cuda::{GpuTarget, Launch, Mode};
+use crate::device::compile_options::CompileOptions;
 use crate::device::operator::{CompiledOperator, Operator};
 use crate::operator_plan::OperatorPlan;
 pub use crate::plan::MergedDimension;
 use crate::plan::Summary;
+use crate::specialize::Specialize;
 
 /// The plan of an operator: its merged dimensions, and the kernels that a dispatch chooses from. `Display` writes it
-/// for people; `dml-cuda --explain` prints that.
+/// for people, and with the feature `serde` it serializes itself; `dml-cuda --explain` prints both.
 ///
 /// ```
 /// use dml_cuda::{BufferTensorDesc, Device, FillValueSequenceDesc, ScalarUnion, TensorDataType};
@@ -27,6 +29,7 @@ use crate::plan::Summary;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Explanation {
     /// The merged dimensions, outermost in the output's memory first, without dimensions of size 1.
@@ -38,9 +41,11 @@ pub struct Explanation {
 
 /// How a dispatch of one kind runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ExplainedMode {
     /// `fill`, `copying` or `in place`.
+    #[cfg_attr(feature = "serde", serde(rename = "mode"))]
     pub name: &'static str,
     /// Whether the output is the input.
     pub in_place: bool,
@@ -52,12 +57,24 @@ pub struct ExplainedMode {
     /// All kernels that can run this layout, each with its best variant and those that were chosen or measured, least
     /// estimate first. Fills have none: the first kernel that can run their layout is the fastest.
     pub kernels: Vec<ExplainedKernel>,
-    /// Kernels that cannot run this layout, with the reasons.
-    pub rejected: Vec<(String, String)>,
+    /// Kernels that cannot run this layout.
+    pub rejected: Vec<RejectedKernel>,
+}
+
+/// A kernel that cannot run a layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RejectedKernel {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Why it cannot.
+    pub reason: String,
 }
 
 /// How long a kernel takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ExplainedKernel {
     /// The entry point, named as in `kernels/`.
@@ -65,13 +82,25 @@ pub struct ExplainedKernel {
     /// Its variant, such as `strips of 64 bytes`. Empty if it has only one.
     pub variant: String,
     /// The estimate that chooses kernels.
+    #[cfg_attr(feature = "serde", serde(rename = "estimated_microseconds", serialize_with = "microseconds"))]
     pub estimate: Option<Duration>,
     /// The time on the GPU at hand, if it was measured.
+    #[cfg_attr(feature = "serde", serde(rename = "measured_microseconds", serialize_with = "microseconds"))]
     pub measured: Option<Duration>,
+}
+
+#[cfg(feature = "serde")]
+fn microseconds<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    serde::Serialize::serialize(&time.map(in_microseconds), serializer)
+}
+
+fn in_microseconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e3
 }
 
 /// A kernel launch of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ExplainedLaunch {
     /// The entry point, named as in `kernels/`.
@@ -86,15 +115,20 @@ pub struct ExplainedLaunch {
     pub shared_memory: u32,
     /// The required alignment of the addresses of the first input and the output.
     pub alignment: u32,
-    /// Whether [`Specialize`](crate::Specialize) has it compiled for the operator: by default in CUDA graphs.
-    pub specializable: bool,
+    /// When it is compiled for the operator: as the options say, or never.
+    pub specialize: Specialize,
 }
 
 impl Operator {
     /// What a dispatch would do on such a GPU, which need not exist: merged dimensions, bytes, kernels with
     /// their estimates, grids, and why other kernels cannot run.
     pub fn explain(&self, target: &GpuTarget) -> Explanation {
-        of_plan(&self.plan(), Some(target))
+        self.explain_with(target, CompileOptions::default())
+    }
+
+    /// What a dispatch would do on such a GPU, compiled with these options. Nothing is measured.
+    pub fn explain_with(&self, target: &GpuTarget, options: CompileOptions) -> Explanation {
+        of_plan(&self.plan(), Some(target), options)
     }
 }
 
@@ -103,15 +137,13 @@ impl CompiledOperator {
     /// and why other kernels cannot run.
     pub fn explain(&self) -> Explanation {
         let inner = &self.inner;
-        let mut explanation = of_plan(&inner.plan, self.device().context.as_ref().map(|context| &context.target));
+        let target = self.device().context.as_ref().map(|context| &context.target);
+        let mut explanation = of_plan(&inner.plan, target, inner.options);
         for explained in &mut explanation.modes {
             let mode = Mode::new(explained.in_place);
-            // With the options of compiling, other launches may have been chosen.
+            // Measured, other launches may have been chosen.
             if let Some(launches) = inner.launcher.as_ref().and_then(|launcher| launcher.launches(mode)) {
-                explained.launches = launches.map(explain_launch).collect();
-                if inner.launcher.as_ref().is_some_and(|launcher| launcher.is_generic()) {
-                    explained.launches.iter_mut().for_each(|launch| launch.specializable = false);
-                }
+                explained.launches = launches.map(|launch| explain_launch(launch, inner.options)).collect();
             }
             mode.of(&inner.measured).iter().for_each(|measured| explained.add_measured(measured));
             explained.kernels.sort_by_key(|of| (of.estimate, of.kernel.clone(), of.variant.clone()));
@@ -121,7 +153,7 @@ impl CompiledOperator {
 }
 
 /// What a plan does on a GPU; on the CPU if there is no target.
-pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explanation {
+pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>, options: CompileOptions) -> Explanation {
     let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
     let mode = |name, in_place, bytes| {
         let (launches, kernels, rejected) = (Vec::new(), Vec::new(), Vec::new());
@@ -135,17 +167,17 @@ pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>) -> Explan
         let [multiprocessors, bandwidth, clock, threads] =
             [multiprocessors, bandwidth, clock, threads].map(|figure| figure.max(1));
         let target = GpuTarget { multiprocessors, bandwidth, clock, threads, ..*target };
-        modes.iter_mut().for_each(|mode| mode.add_candidates(plan, &target));
+        modes.iter_mut().for_each(|mode| mode.add_candidates(plan, &target, options));
     }
     Explanation { dimensions, modes }
 }
 
 impl ExplainedMode {
-    fn add_candidates(&mut self, plan: &OperatorPlan, target: &GpuTarget) {
+    fn add_candidates(&mut self, plan: &OperatorPlan, target: &GpuTarget, options: CompileOptions) {
         let mode = Mode::new(self.in_place);
         let candidates = plan.candidates(target, mode);
-        let chosen: Vec<&Candidate> = chosen(candidates.iter(), plan.width()).collect();
-        self.launches = chosen.iter().map(|found| explain_launch(&found.launch)).collect();
+        let chosen: Vec<&Candidate> = chosen(candidates.iter(), plan.width().max(options.pointer_alignment)).collect();
+        self.launches = chosen.iter().map(|found| explain_launch(&found.launch, options)).collect();
         for found in &candidates {
             let kernel = ExplainedKernel::new(found);
             let is_new = self.kernels.iter().all(|other| other.kernel != kernel.kernel);
@@ -156,7 +188,8 @@ impl ExplainedMode {
             }
         }
         let rejected = plan.rejected(target, mode).into_iter();
-        self.rejected = rejected.map(|(kernel, reason)| (kernel, reason.to_string())).collect();
+        self.rejected =
+            rejected.map(|(kernel, reason)| RejectedKernel { kernel, reason: reason.to_string() }).collect();
     }
 
     /// Adds a measured time. A variant's first one stays.
@@ -181,7 +214,7 @@ impl ExplainedKernel {
     }
 }
 
-fn explain_launch(launch: &Launch) -> ExplainedLaunch {
+fn explain_launch(launch: &Launch, options: CompileOptions) -> ExplainedLaunch {
     ExplainedLaunch {
         kernel: launch.entry.name.to_owned(),
         access_bytes: launch.access,
@@ -189,7 +222,7 @@ fn explain_launch(launch: &Launch) -> ExplainedLaunch {
         threads: launch.grid.threads,
         shared_memory: launch.grid.shared,
         alignment: launch.alignment,
-        specializable: launch.variable.is_some(),
+        specialize: launch.variable.map_or(Specialize::Never, |_| options.specialize),
     }
 }
 
@@ -215,9 +248,13 @@ impl fmt::Display for Explanation {
                 writeln!(f, "  no kernel: the CPU runs it, on the calling thread")?;
             }
             for launch in &mode.launches {
-                let ExplainedLaunch { kernel, access_bytes, blocks, threads, shared_memory, alignment, specializable } =
+                let ExplainedLaunch { kernel, access_bytes, blocks, threads, shared_memory, alignment, specialize } =
                     launch;
-                let specialized = if *specializable { "can be specialized" } else { "never specialized" };
+                let specialized = match specialize {
+                    Specialize::Never => "never specialized",
+                    Specialize::Captured => "can be specialized",
+                    Specialize::Owned | Specialize::Kept => "specialized",
+                };
                 writeln!(
                     f,
                     "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}, {specialized}"
@@ -225,14 +262,14 @@ impl fmt::Display for Explanation {
             }
             for ExplainedKernel { kernel, variant, estimate, measured } in &mode.kernels {
                 let microseconds = |time: &Option<Duration>, what| {
-                    time.map_or_else(String::new, |time| format!("{what} {:.2} µs", time.as_secs_f64() * 1e6))
+                    time.map_or_else(String::new, |time| format!("{what} {:.2} µs", in_microseconds(time)))
                 };
                 let times = [microseconds(measured, "measured"), microseconds(estimate, "estimated")];
                 let times: Vec<String> = times.into_iter().filter(|text| !text.is_empty()).collect();
                 let comma = if variant.is_empty() { "" } else { ", " };
                 writeln!(f, "  {}: {kernel}{comma}{variant}", times.join(", "))?;
             }
-            for (kernel, reason) in &mode.rejected {
+            for RejectedKernel { kernel, reason } in &mode.rejected {
                 writeln!(f, "  not {kernel}: {reason}")?;
             }
         }

@@ -63,7 +63,7 @@ pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use dispatch::graph::Graph;
 pub use environment::EnvironmentError;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
-pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension};
+pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension, RejectedKernel};
 pub use ops::{fill_value_sequence, reverse_subsequences};
 pub use specialize::Specialize;
 pub use validate::{

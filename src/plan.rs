@@ -19,6 +19,7 @@ pub(crate) struct Summary {
 
 /// A dimension of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct MergedDimension {
     /// The number of elements or, for the axis of a reversal, of steps along it.
@@ -27,7 +28,13 @@ pub struct MergedDimension {
     pub is_axis: bool,
     /// How far one step along it advances, in elements: the stride of each tensor by its name and, for a fill, the step
     /// of the logical index.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     pub strides: Vec<(&'static str, u32)>,
+}
+
+#[cfg(feature = "serde")]
+fn by_name<S: serde::Serializer>(strides: &[(&'static str, u32)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(strides.iter().copied())
 }
 
 /// Drops dimensions of size 1, sorts the rest by their first stride, and joins neighbours that are contiguous by all

@@ -7,6 +7,7 @@
 /// in some 13 ms, or takes it from its cache on disk in less than 1 ms: this is for fixed shapes. If the driver cannot
 /// compile it, the generic kernel runs, without an error. Nothing changes on the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Specialize {
     /// Kernels are generic, but for dispatches that are captured into a CUDA graph: these are compiled once and

@@ -45,11 +45,6 @@ impl Launcher {
         mode.of(&self.modes).as_ref().map(|launches| launches.iter().map(|(launch, _)| launch))
     }
 
-    /// Whether its kernels are never specialized.
-    pub fn is_generic(&self) -> bool {
-        self.specialize == Specialize::Never
-    }
-
     /// Whether all its kernels are specialized.
     #[cfg(all(test, in_repository))]
     pub fn is_specialized(&self) -> bool {

@@ -44,7 +44,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("dispatch", "mode address trace desc cpu error device cuda cuda::driver cuda::launch"),
     ("lowering", "address desc error device dispatch lowering::range"),
     ("ops", "desc error device dispatch"),
-    ("explain", "mode device plan operator_plan cuda::launch cuda::select cuda::target"),
+    ("explain", "mode specialize device plan operator_plan cuda::launch cuda::select cuda::target"),
 ];
 
 /// The library's files without comments, texts and unit tests, by their module path: `cuda::select::strips`.

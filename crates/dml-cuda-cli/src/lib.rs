@@ -123,9 +123,9 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     if options.validate {
         return answers::validate(&document, options).map_err(in_file);
     }
-    // Plans for a target need no device.
-    let here = || choose_device(&options.adapter);
-    let device = options.target.map_or_else(here, |_| Ok(Device::cpu()))?.with_feature_level(options.feature_level);
+    // Plans for a target need no device, but what the environment sets.
+    let adapter = options.target.map_or_else(|| options.adapter.clone(), |_| Some("cpu".to_owned()));
+    let device = choose_device(&adapter)?.with_feature_level(options.feature_level);
     let Some(model) = model else { return answers::explain(&document, &device, options).map_err(in_file) };
     drop(document);
     drop(text);

@@ -115,7 +115,7 @@ pub struct Options {
 
     /// With --explain, plan for this GPU, which the machine need not have: t4, l4, a100, h100, h200, b200, or
     /// shared=KIB,sm=COUNT[,clusters] and more figures (docs/runner.md)
-    #[arg(long, requires = "explain", conflicts_with = "adapter")]
+    #[arg(long, requires = "explain", conflicts_with_all = ["adapter", "measure"])]
     pub target: Option<dml_cuda::GpuTarget>,
 
     /// With --validate, apply the rules of this version of DirectML, such as 1.8.0; `all` lists the recorded versions

@@ -18,6 +18,7 @@ use crate::dml_cuda_testing::repository;
 use crate::explain::{of_plan, ExplainedKernel};
 use crate::operator_plan::OperatorPlan;
 use crate::plan::reverse_plan::Plan;
+use crate::CompileOptions;
 
 /// The plan of a layout: the columns of a line of times from `width` on.
 pub(super) fn plan(columns: &[&str]) -> Plan {
@@ -165,7 +166,8 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 let what = format!("{layout} on {name} {mode:?}, pointers at multiples of {pointers}");
                 let launches = reverse::select(&plan, target, mode, pointers);
                 let candidates = reverse::candidates(&plan, target, mode);
-                let explained = of_plan(&OperatorPlan::ReverseSubsequences(plan.clone()), Some(target)).modes;
+                let options = CompileOptions::default().with_pointer_alignment(pointers);
+                let explained = of_plan(&OperatorPlan::ReverseSubsequences(plan.clone()), Some(target), options).modes;
                 let runs = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
                 assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
                 assert!(candidates.is_sorted_by_key(|found| found.estimate()), "{what}");
@@ -188,10 +190,9 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                     assert_eq!(*launch, first.launch, "{what}");
                     let is_shown =
                         |of: &ExplainedKernel| of.kernel == launch.entry.name && of.variant == first.variant();
-                    assert!(
-                        pointers != 0 || explained[mode as usize].kernels.iter().any(is_shown),
-                        "{what}: {first:?}"
-                    );
+                    let explained = &explained[mode as usize];
+                    assert!(explained.kernels.iter().any(is_shown), "{what}: {first:?}");
+                    assert_eq!(explained.launches.len(), launches.len(), "{what}");
                     least = launch.alignment;
                     let Grid { blocks, threads, shared } = launch.grid;
                     assert!(shared <= target.shared_memory && threads <= 1024, "{what}: {launch:?}");

@@ -1,11 +1,9 @@
 //! `--validate` and `--explain`: answers about the dispatchables of a model that does not run.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use dml_cuda::{
-    validate_as, Caveat, Device, DirectMlVersion, ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation,
-    OperatorDesc, ValidationError, ValidationErrors,
+    validate_as, Caveat, Device, DirectMlVersion, Explanation, OperatorDesc, ValidationError, ValidationErrors,
 };
 use serde::Serialize;
 use serde_json::{json, Value};
@@ -135,12 +133,13 @@ const TIMED: [&str; 2] = ["H100", "H200"];
 /// Answers how each dispatchable would run on the target or the device, or which rules it breaks.
 pub fn explain(document: &Document, device: &Device, options: &Options) -> Result<ExitCode> {
     let target = options.target.map_or_else(|| device.name().to_owned(), |target| target.to_string());
+    let chosen = compile_options(device, options);
     let plan = |desc| -> Result<Explanation> {
         let operator = device.create_operator(desc).map_err(|errors| errors.to_string())?;
         match &options.target {
-            Some(target) => Ok(operator.explain(target)),
+            Some(target) => Ok(operator.explain_with(target, chosen)),
             None => {
-                let compiled = device.compile_operator_with(&operator, compile_options(device, options));
+                let compiled = device.compile_operator_with(&operator, chosen);
                 Ok(compiled.map_err(|error| error.to_string())?.explain())
             }
         }
@@ -156,43 +155,12 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
         let explained = desc.and_then(plan);
         let text = explained.as_ref().map_or_else(String::clone, Explanation::to_string);
         let event = match &explained {
-            Ok(plan) => {
-                let modes: Vec<Value> = plan.modes.iter().map(mode_data).collect();
-                json!({ "event": "plan", "target": target, "modes": modes, "text": text })
+            Ok(Explanation { dimensions, modes, .. }) => {
+                json!({ "event": "plan", "target": target, "dimensions": dimensions, "modes": modes, "text": text })
             }
             Err(error) => json!({ "event": "plan", "target": target, "error": error }),
         };
         let lines = text.lines().map(str::to_owned).collect();
         Answer { accepted: explained.is_ok(), verdict: String::new(), lines, event }
-    })
-}
-
-fn mode_data(mode: &ExplainedMode) -> Value {
-    let launch = |launch: &ExplainedLaunch| {
-        json!({
-            "kernel": launch.kernel,
-            "access_bytes": launch.access_bytes,
-            "blocks": launch.blocks,
-            "threads": launch.threads,
-            "shared_memory": launch.shared_memory,
-            "alignment": launch.alignment,
-        })
-    };
-    let microseconds = |time: Duration| time.as_nanos() as f64 / 1e3;
-    let kernel = |kernel: &ExplainedKernel| {
-        json!({
-            "kernel": kernel.kernel,
-            "variant": kernel.variant,
-            "estimated_microseconds": kernel.estimate.map(microseconds),
-            "measured_microseconds": kernel.measured.map(microseconds),
-        })
-    };
-    let rejected = |(kernel, reason): &(String, String)| json!({ "kernel": kernel, "reason": reason });
-    json!({
-        "mode": mode.name,
-        "bytes": mode.bytes,
-        "launches": mode.launches.iter().map(launch).collect::<Vec<_>>(),
-        "kernels": mode.kernels.iter().map(kernel).collect::<Vec<_>>(),
-        "rejected": mode.rejected.iter().map(rejected).collect::<Vec<_>>(),
     })
 }

@@ -4,7 +4,8 @@
    are unloaded while queued work uses them, and, at the end, everything that was not released.
    DOUBLE_FAIL="cuMemAlloc_v2 3 2" makes the third call of that function return 2. DOUBLE_SLOW names a function that
    takes long. Two events are half a millisecond apart, but half of that if a graph's last work before the later one is
-   the kernel that DOUBLE_FAST names. */
+   the kernel that DOUBLE_FAST names. The file DOUBLE_MOVED gets a line for every fill and copy within the GPU with its
+   bytes, and for every launch with its kernel and threads. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,15 @@ static void report(const char *what) {
     FILE *file = path ? fopen(path, "a") : NULL;
     if (!file) return;
     fprintf(file, "%s: %s\n", running, what);
+    fclose(file);
+}
+
+/* Notes work, and how much of it there is. */
+static void moved(const char *what, size_t count) {
+    const char *path = getenv("DOUBLE_MOVED");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return;
+    fprintf(file, "%s %zu\n", what, count);
     fclose(file);
 }
 
@@ -367,6 +377,7 @@ int cuMemsetD8Async(void *to, unsigned char value, size_t bytes, void *stream) {
     check(MEMORY, to, bytes);
     check_stream(stream);
     memset(to, value, bytes);
+    moved("fill", bytes);
     return 0;
 }
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) {
@@ -391,6 +402,7 @@ int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream)
     check(MEMORY, from, bytes);
     check_stream(stream);
     memcpy(to, from, bytes);
+    moved("copy", bytes);
     return 0;
 }
 /* A module is as large as the parameters of its kernels. */
@@ -424,6 +436,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     if (!gx || !gy || !gz || !bx || !by || !bz || !parameters) report("a launch of nothing");
     struct launch launch = {.module = function};
     memcpy(launch.words, parameters[0], module->size);
+    moved(module->kernel, (size_t)gx * gy * gz * bx * by * bz);
     add_launch(is_captured(stream) ? CAPTURED : QUEUED, stream, launch);
     return 0;
 }

@@ -64,18 +64,9 @@ fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Re
     let is_copy = work.mode == Mode::BaselineOfCopies;
     let bytes = if is_copy { work.bytes / 2 } else { work.bytes };
     if device.ordinal().is_none() {
-        // Not of zeros: untouched pages are all one page.
-        let size = usize::try_from(bytes)?;
-        let (from, mut to) = (vec![1; if is_copy { size } else { 0 }], vec![2; size]);
+        let (from, mut to) = memory_on_cpu(work)?;
         return Samples::take(times, &device.create_stream()?, None, || {
-            for _ in 0..times.repeat {
-                if is_copy {
-                    to.copy_from_slice(&from)
-                } else {
-                    to.fill(1)
-                }
-                std::hint::black_box(&mut to);
-            }
+            (0..times.repeat).for_each(|_| plain_on_cpu(&from, &mut to));
             Ok(())
         });
     }
@@ -88,6 +79,23 @@ fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Re
         (false, true) => &[Kind::Fill, Kind::Store],
     };
     gpu.fastest(&Memory { from: &from, to: &to, bytes }, kinds, &[Way::InGraph, Way::Queued], times)
+}
+
+/// What a baseline on the CPU reads, which a fill does not, and writes. Untouched pages would all be one page of zeros.
+fn memory_on_cpu(work: &Work) -> Result<(Vec<u8>, Vec<u8>)> {
+    let bytes = usize::try_from(work.bytes)?;
+    let is_copy = work.mode == Mode::BaselineOfCopies;
+    Ok(if is_copy { (vec![1; bytes / 2], vec![2; bytes / 2]) } else { (Vec::new(), vec![2; bytes]) })
+}
+
+/// Fills bytes, or copies them if there are any to read.
+fn plain_on_cpu(from: &[u8], to: &mut [u8]) {
+    if from.is_empty() {
+        to.fill(1);
+    } else {
+        to.copy_from_slice(from);
+    }
+    std::hint::black_box(to);
 }
 
 /// The samples of a case, and of plain work on its memory.
@@ -207,6 +215,17 @@ mod tests {
             (Mode::Copy, 5 * SMALL, 2 * SMALL, &[Kind::Copy], 2 * SMALL),
         ] {
             assert!(plain(mode, moved, total) == (kinds, bytes), "{mode} {moved}");
+        }
+    }
+
+    #[test]
+    fn a_baseline_on_a_cpu_moves_the_bytes_of_its_line() {
+        let baselines = suite::of_tier(crate::options::Tier::Quick).into_iter().filter(Case::is_baseline);
+        for work in baselines.filter_map(|case| case.work) {
+            let (from, mut to) = memory_on_cpu(&work).expect("it is small");
+            assert_eq!((size_of_val(&*from) + size_of_val(&*to)) as u64, work.bytes, "{}", work.name());
+            plain_on_cpu(&from, &mut to);
+            assert!(to.iter().all(|byte| *byte == 1), "{}", work.name());
         }
     }
 

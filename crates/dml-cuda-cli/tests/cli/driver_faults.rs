@@ -213,6 +213,47 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
     }
 }
 
+/// Plain work moves the bytes that its case claims: a copy reads and writes them, `store` writes 16 bytes a thread, and
+/// `swap` moves 64 in both directions. With a cold L2 a case is next to such work on as many bytes.
+#[test]
+fn plain_work_moves_the_bytes_that_it_claims() {
+    let Some(folder) = double(None) else { return };
+    let moved = |words: &str| -> Vec<(String, u64)> {
+        folder.write("moved", "");
+        let mut kernel = folder.runner();
+        kernel.arg("kernel").args(words.split(' ')).args(["-i", "1", "-r", "1", "-a", "0"]);
+        kernel.env("LD_LIBRARY_PATH", folder.0.path()).env("DOUBLE_MOVED", folder.path("moved"));
+        kernel.output().expect("the runner starts");
+        let line = |line: &str| {
+            let (what, count) = line.split_once(' ').expect("two words");
+            let count: u64 = count.parse().expect("a number");
+            let bytes = match what {
+                "fill" => count,
+                "copy" => 2 * count,
+                "store" => 16 * count,
+                "swap" => 128 * count,
+                _ => return None, // the operators' kernels
+            };
+            Some((what.to_owned(), bytes))
+        };
+        text(&folder.read("moved")).lines().filter_map(line).collect()
+    };
+    let mib = 1 << 20;
+    // New buffers are filled first.
+    for (words, buffers, kinds, bytes) in [
+        ("baseline_of_copies.1mib", 2, &["copy"; 2][..], 2 * mib),
+        ("baseline_of_fills.8mib", 1, &["fill"; 2], 8 * mib),
+        ("baseline_of_fills.1mib --cold-l2", 1, &["fill", "fill", "store", "store"], mib),
+        ("fill.padded_rows.u8.fill --cold-l2", 2, &["fill", "store"], 256 * mib),
+        ("reverse.blocks_of_5_64x512x5.i64.copy --cold-l2", 3, &["copy"], 2_621_440),
+        ("reverse.lanes_of_100_8192x100.f32.in_place --cold-l2", 2, &["swap"], 222 << 14),
+    ] {
+        let wanted: Vec<(String, u64)> = kinds.iter().map(|kind| (kind.to_string(), bytes)).collect();
+        let found = moved(words);
+        assert_eq!((found.len() - kinds.len(), &found[buffers..]), (buffers, &wanted[..]), "{words}: {found:?}");
+    }
+}
+
 /// The kernels of the double do nothing, so results are wrong.
 #[test]
 fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {

@@ -22,7 +22,7 @@ if ! look --screenshot="$folder/blank.png" about:blank || [ ! -s "$folder/blank.
   exit 0
 fi
 look --dump-dom "file://$page" > "$folder/dom"
-for part in '<h2>Groups of cases</h2>' '<h2>What ran</h2>' '<h2>All cases</h2>' '<rect' '<polygon' '<td class="number">'; do
+for part in '<h2>Groups of cases</h2>' '<h2>What ran</h2>' '<h2>All cases</h2>' '<rect' '<circle' '<td class="number">'; do
   grep -q "$part" "$folder/dom" || { echo "the page in the browser has no $part" >&2; exit 1; }
 done
 for size in 1200,2400 400,2400; do

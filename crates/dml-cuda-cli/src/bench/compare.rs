@@ -12,9 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::numbers::counted;
+use super::numbers::{clipped, counted};
 use super::run::{Machine, Run, Timed};
 use super::work::{Mode, Work};
+use crate::schema;
 
 pub use cell::{Cell, Change, Status};
 use notes::Warning;
@@ -22,9 +23,30 @@ use outputs::directml;
 pub use outputs::Outputs;
 pub use verdict::{Group, Verdict};
 
-/// A letter for each run, of which there are at most eight.
-pub fn letter(run: usize) -> char {
-    char::from(b'A' + run as u8)
+/// Characters of a run's name.
+const NAME: usize = 40;
+
+/// What sentences and tables call runs: by the only part of their labels that differs, which are the tool, the device
+/// and the file, else by the labels. Runs that still have one name have a letter, too.
+fn names(runs: &[Run]) -> Vec<String> {
+    let parts = |run: &'_ Run| {
+        let without_file = run.label.strip_suffix(&run.file).and_then(|rest| rest.strip_suffix(", "));
+        let (rest, file) = without_file.map_or((&*run.label, ""), |rest| (rest, &*run.file));
+        let (tool, device) = rest.split_once(" on ").unwrap_or((rest, ""));
+        [tool, device, file].map(str::to_owned)
+    };
+    let parts: Vec<[String; 3]> = runs.iter().map(parts).collect();
+    let is_there = |part: &usize| parts.iter().all(|parts| !parts[*part].is_empty());
+    let differing: Vec<usize> = (0..3).filter(|&n| parts.iter().any(|part| part[n] != parts[0][n])).collect();
+    let part = (differing.len() == 1).then(|| differing[0]).filter(is_there);
+    let name = |(n, run): (usize, &Run)| clipped(part.map_or(&run.label, |part| &parts[n][part]), NAME);
+    let names: Vec<String> = runs.iter().enumerate().map(name).collect();
+    let is_alone = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+    let letter = |(n, name): (usize, &String)| match is_alone(name) {
+        true => name.clone(),
+        false => format!("{name} ({})", char::from(b'A' + n as u8)),
+    };
+    names.iter().enumerate().map(letter).collect()
 }
 
 /// Runs with the figures of every case that one of them has.
@@ -44,11 +66,15 @@ pub struct Comparison {
     pub not_compared: BTreeSet<String>,
     /// One for each run after the first: why no case of it is compared.
     pub other_machine: Vec<Option<String>>,
+    /// What tells a report.
+    report: &'static str,
 }
 
 /// A run without its samples.
 #[derive(Serialize)]
 pub struct RunSummary {
+    /// The label, or the part of it that tells the runs apart.
+    pub name: String,
     pub label: String,
     pub machine: Machine,
     pub timing: String,
@@ -70,6 +96,9 @@ pub struct Row {
     pub causes: Vec<Option<String>>,
     #[serde(skip)]
     failed: Vec<bool>,
+    /// One for each run: whether it is known to have another model of this name than the first run.
+    #[serde(skip)]
+    other_model: Vec<bool>,
     pub group: &'static str,
 }
 
@@ -99,24 +128,33 @@ impl Comparison {
         let other_machine: Vec<Option<String>> = others.clone().map(differs).collect();
         let rows = rows(runs, threshold, &other_machine, &mut not_compared);
         not_compared.extend(runs.iter().enumerate().flat_map(|(n, run)| missing(n, run, &rows)));
-        let summary = |run: &Run| {
+        let summary = |(run, name): (&Run, String)| {
             let Run { label, machine, timing, notes, suite, .. } = run.clone();
-            RunSummary { label, machine, timing, notes, suite, missing: run.missing() }
+            RunSummary { name, label, machine, timing, notes, suite, missing: run.missing() }
         };
         let outputs: Vec<Outputs> = others.map(|run| Outputs::new(&runs[0], run)).collect();
-        let mut verdicts = match other_machine.len() {
-            0 => vec![Verdict::of_run(&rows)],
-            count => {
-                (0..count).map(|n| Verdict::of_pair(&rows, n + 1, threshold, other_machine[n].as_deref())).collect()
-            }
+        let runs: Vec<RunSummary> = runs.iter().zip(names(runs)).map(summary).collect();
+        let pair = |n: usize| {
+            let names = [&*runs[0].name, &runs[n].name];
+            let mut verdict = Verdict::of_pair(&rows, n, names, threshold, other_machine[n - 1].as_deref());
+            verdict.sentence += &outputs[n - 1].ending();
+            verdict
         };
-        for (verdict, outputs) in verdicts.iter_mut().zip(&outputs).filter(|(_, outputs)| !outputs.different.is_empty())
-        {
-            verdict.sentence += &format!("; {} not equal", counted(outputs.different.len(), "output"));
+        let verdicts = match runs.len() {
+            1 => vec![Verdict::of_run(&rows, &runs[0].name)],
+            count => (1..count).map(pair).collect(),
+        };
+        for n in 1..runs.len() {
+            let others = rows.iter().filter(|row| row.other_model[n]).map(|row| row.work.name());
+            let others: Vec<String> = others.chain(outputs[n - 1].other_models.clone()).collect();
+            if !others.is_empty() {
+                let [a, b] = [&runs[0].name, &runs[n].name];
+                not_compared.insert(format!("another model in '{b}' than in '{a}': {}", others.join("; ")));
+            }
         }
-        let runs: Vec<RunSummary> = runs.iter().map(summary).collect();
         let warnings = notes::warnings(&runs, &rows, &other_machine);
-        Self { verdicts, warnings, runs, rows, threshold, outputs, not_compared, other_machine }
+        let report = schema::MARK;
+        Self { verdicts, warnings, runs, rows, threshold, outputs, not_compared, other_machine, report }
     }
 
     /// Whether two runs share a case's times or an output.
@@ -127,7 +165,8 @@ impl Comparison {
 
     /// What became of the outputs, and what is not compared.
     pub fn notes(&self) -> Vec<String> {
-        let outputs = self.outputs.iter().enumerate().flat_map(|(n, outputs)| outputs.notes(letter(n + 1)));
+        let names = |n: usize| [&*self.runs[0].name, &self.runs[n + 1].name];
+        let outputs = self.outputs.iter().enumerate().flat_map(|(n, outputs)| outputs.notes(names(n)));
         outputs.chain(self.not_compared.iter().map(|why| format!("not compared: {why}"))).collect()
     }
 
@@ -141,7 +180,7 @@ impl Comparison {
         let newly_failed = count(|row, n| row.failed[n + 1] && !row.failed[0]);
         let missing = count(|row, n| {
             let of_other_work = row.cells[0].is_some() && row.cells[n + 1].is_some() && row.changes[n].is_none();
-            of_other_work || row.is_in(0) != row.is_in(n + 1) && !row.failed[n + 1]
+            of_other_work && !row.other_model[n + 1] || row.is_in(0) != row.is_in(n + 1) && !row.failed[n + 1]
         });
         let sum = |of: fn(&Outputs) -> usize| self.outputs.iter().map(of).sum::<usize>();
         let (differ, miss) = ("different (--allow-different-outputs)", "not in both runs (--allow-missing)");
@@ -175,8 +214,10 @@ fn rows(
     let row = |work: &Work| {
         let timed: Vec<Option<&Timed>> = by_key.iter().map(|timed| timed.get(&work.name()).copied()).collect();
         let sampled = |n: usize| timed[n].filter(|timed| timed.outcome.has_samples());
+        let is_other = |b: &Timed| timed[0].is_some_and(|a| outputs::is_other(&a.model, &b.model));
+        let other_model: Vec<bool> = timed.iter().map(|timed| timed.is_some_and(is_other)).collect();
         let mut change = |n: usize| {
-            let (a, b) = (sampled(0)?, sampled(n)?);
+            let (a, b) = (sampled(0)?, sampled(n).filter(|_| !other_model[n])?);
             if let Some(why) = uncomparable((&runs[0], a), (&runs[n], b)) {
                 not_compared.insert(why);
                 return None;
@@ -193,6 +234,7 @@ fn rows(
             cells: (0..runs.len()).map(|n| Some(cell::cell(sampled(n)?, &baselines[n]))).collect(),
             causes: timed.iter().map(|timed| timed.and_then(|timed| timed.outcome.cause())).collect(),
             failed: timed.iter().map(|timed| timed.is_some_and(|timed| timed.outcome.is_failure())).collect(),
+            other_model,
             group: work.group(),
         }
     };

@@ -2,13 +2,26 @@
 
 use indicatif::HumanCount;
 
-pub fn interval((low, high): (f64, f64)) -> String {
-    format!("{} to {}", significant(low, 3), significant(high, 3))
-}
-
 /// `1 case`, `2 cases`.
 pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A speedup, with two significant digits or, near 1, two decimals.
+pub fn times(speedup: f64) -> String {
+    if (0.1..1.095).contains(&speedup) {
+        format!("{speedup:.2}×")
+    } else {
+        significant(speedup, 2) + "×"
+    }
+}
+
+/// At most this many characters.
+pub fn clipped(text: &str, most: usize) -> String {
+    match text.chars().nth(most) {
+        Some(_) => text.chars().take(most - 1).collect::<String>().trim_end().to_owned() + "…",
+        None => text.to_owned(),
+    }
 }
 
 /// Percent without decimals.
@@ -37,5 +50,8 @@ mod tests {
         let three = [0.0951, 0.8312, 0.95, 45.25, 1e18].map(|value| significant(value, 3));
         assert_eq!(three, ["0.0951", "0.831", "0.950", "45.2", "1,000,000,000,000,000,000"]);
         assert_eq!(percent(0.947), "95 %");
+        let speedups = [0.0512, 0.714, 0.998, 1.06, 1.094, 1.1, 4.01, 11.6, 276.3].map(times);
+        assert_eq!(speedups, ["0.051×", "0.71×", "1.00×", "1.06×", "1.09×", "1.1×", "4.0×", "12×", "276×"]);
+        assert_eq!([clipped("four", 4), clipped("five ty", 6)], ["four", "five…"]);
     }
 }

@@ -14,7 +14,7 @@ use super::compare::{Comparison, Row};
 use super::run::Run;
 use crate::options::{Report, ReportFormat};
 use crate::out::{self, complain, say, shown_lines, shown_path};
-use crate::whole_file;
+use crate::{schema, whole_file};
 
 /// Reports on the runs, the first of which the others are compared with.
 pub fn report(options: &Report) -> Result<ExitCode, String> {
@@ -38,7 +38,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     if runs.len() > 1 && !comparison.is_compared() && !comparison.rows.iter().any(has_causes) {
         return Err("the runs share no case and no output, must be of the same cases".to_owned());
     }
-    let written = written(&comparison, format)?;
+    let written = schema::marked(&written(&comparison, format)?);
     match to {
         Some(path) => {
             whole_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)

@@ -70,6 +70,9 @@ pub struct Machine {
 pub struct Timed {
     #[serde(flatten)]
     pub work: Work,
+    /// Identifies descriptor, values and lengths; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
     /// Dispatches in an iteration.
     pub dispatches: u32,
     #[serde(flatten)]
@@ -136,6 +139,9 @@ impl Outcome {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(expecting = "an object")]
 pub struct Output {
+    /// As that of a case.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
     #[serde(flatten)]
     pub written: Outcome,
     /// DirectML is known to compute other bytes.

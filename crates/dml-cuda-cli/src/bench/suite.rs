@@ -13,7 +13,7 @@ use super::work::{Mode, Work};
 use crate::model::{self, json, npy};
 use crate::options::Tier;
 use crate::out::{say, shown_path};
-use crate::{unfinished, whole_file};
+use crate::{schema, unfinished, whole_file};
 
 /// A line of the document. Names and order stay, so that old runs can be compared.
 #[derive(Clone, Deserialize)]
@@ -199,6 +199,15 @@ impl Case {
             (Lengths::OverLong, _) => n,
         };
         (0..count).map(length).map(|length| length as u32).collect()
+    }
+
+    /// Identifies what is computed, however a file has it: descriptor, values and lengths.
+    pub fn model(&self) -> String {
+        let what = self.descriptor.as_ref().or(self.onnx.as_ref());
+        let values = memory(&self.members()["InputTensor"], self.work.is_none());
+        let text = json!([what, values, self.misaligned]).to_string();
+        let lengths = self.lengths();
+        schema::checksum(text.bytes().chain(bytemuck::cast_slice(&lengths).iter().copied()))
     }
 
     /// The model and the files that it reads: names and bytes. A model times its dispatchable on memory of zeros, with

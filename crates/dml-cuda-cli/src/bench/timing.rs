@@ -129,11 +129,11 @@ fn add(run: &mut Run, case: &Case, answer: Result<Answer, String>) {
         (None, _) => run.planned -= 1,
         (Some(written), None) => {
             let expected_to_differ = case.lengths == Lengths::OverLong;
-            run.outputs.insert(case.name.clone(), Output { written, expected_to_differ });
+            run.outputs.insert(case.name.clone(), Output { model: case.model(), written, expected_to_differ });
         }
         (Some(outcome), Some(work)) => match run.cases.iter_mut().find(|timed| timed.work.name() == work.name()) {
             Some(earlier) => earlier.outcome.add(outcome),
-            None => run.cases.push(Timed { work: work.clone(), dispatches, outcome, baseline }),
+            None => run.cases.push(Timed { work: work.clone(), model: case.model(), dispatches, outcome, baseline }),
         },
     }
 }

@@ -9,8 +9,8 @@ use crate::bench::work::{Mode, Work, LARGE_BASELINE};
 /// Taken for the noise of a case with few values, as a logarithm.
 const FEW_NOISE: f64 = 0.10;
 
-/// Less work has no floor.
-const LEAST_FLOOR_BYTES: u64 = 8 << 20;
+/// Less work has no floor, because it waits for more than for memory.
+pub const LEAST_FLOOR_BYTES: u64 = 8 << 20;
 
 /// The figures of a case in a run.
 #[derive(Clone, Serialize)]

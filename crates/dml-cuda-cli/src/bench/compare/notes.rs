@@ -2,7 +2,13 @@
 
 use serde::Serialize;
 
-use super::{letter, Row, RunSummary};
+use super::cell::LEAST_FLOOR_BYTES;
+use super::{Row, RunSummary};
+use crate::bench::numbers::{counted, percent};
+use crate::bench::work::Mode;
+
+/// A share of the baseline's speed above which the baseline, or the case, is measured wrongly.
+const MOST_OF_BASELINE: f64 = 1.2;
 
 /// A line about a run, next to the first one.
 #[derive(Serialize)]
@@ -13,6 +19,13 @@ pub struct Warning {
     pub text: String,
 }
 
+impl Warning {
+    /// Whether it makes figures doubtful.
+    pub fn is_serious(&self) -> bool {
+        self.text.starts_with("WARNING")
+    }
+}
+
 /// What a reader must know before the figures.
 pub fn warnings(runs: &[RunSummary], rows: &[Row], other_machine: &[Option<String>]) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -21,18 +34,52 @@ pub fn warnings(runs: &[RunSummary], rows: &[Row], other_machine: &[Option<Strin
         why.iter().for_each(|why| warn(n + 1, format!("WARNING: {why}")));
     }
     for (n, run) in runs.iter().enumerate().filter(|(_, run)| run.missing > 0) {
-        warn(n, format!("WARNING: {} is partial: {} cases or outputs are missing", letter(n), run.missing));
+        warn(n, format!("WARNING: {} is partial: {} cases or outputs are missing", run.name, run.missing));
     }
-    for (n, run) in runs.iter().enumerate().filter(|(_, run)| run.timing != runs[0].timing) {
-        let [a, b] = [&runs[0], run].map(|run| if run.timing.is_empty() { "not known" } else { &run.timing });
-        warn(n, format!("WARNING: A and {n} were timed differently. A: {a}. {n}: {b}", n = letter(n)));
-    }
-    for n in 0..runs.len() {
+    let first = &runs[0];
+    for (n, run) in runs.iter().enumerate() {
+        if run.suite != first.suite && !run.suite.is_empty() && !first.suite.is_empty() {
+            let suites = format!("{} ran {}, and {} ran {}", first.name, first.suite, run.name, run.suite);
+            warn(n, format!("WARNING: the suites differ, so models of one name may, too: {suites}"));
+        }
+        if run.timing != first.timing {
+            let (kind, differ) = match ways(&first.timing) == ways(&run.timing) {
+                true => ("NOTE", "were timed in one way, but not in all details"),
+                false => ("WARNING", "were timed differently"),
+            };
+            let details = [(first, run), (run, first)].map(|(run, other)| of_timing(run, &other.timing));
+            warn(n, format!("{kind}: {} and {} {differ}{}", first.name, run.name, details.concat()));
+        }
+        // In place on half the memory of a copy, more stays in the cache.
+        let shares = rows.iter().filter(|row| row.work.mode != Mode::InPlace && row.work.bytes >= LEAST_FLOOR_BYTES);
+        let shares = shares.filter_map(|row| row.cells[n].as_ref()?.of_baseline);
+        let shares: Vec<f64> = shares.filter(|share| *share > MOST_OF_BASELINE).collect();
+        if !shares.is_empty() {
+            let most = percent(shares.iter().copied().fold(0.0, f64::max));
+            let cases = counted(shares.len(), "case");
+            warn(n, format!("WARNING: {} moves memory faster than its baseline can, at up to {most} of its speed in {cases}: the baseline is too slow", run.name));
+        }
         let failed = rows.iter().filter(|row| row.causes[n].is_some()).count();
         if failed > 0 {
             let cases = if failed == 1 { "case has" } else { "cases have" };
-            warn(n, format!("{}: {failed} {cases} no time; the rows say why", letter(n)));
+            warn(n, format!("NOTE: {}: {failed} {cases} no time; the rows say why", run.name));
         }
     }
     warnings
+}
+
+/// The words about a run's timing that the other's does not have.
+fn of_timing(run: &RunSummary, other: &str) -> String {
+    let is_own = |part: &&str| !other.split(", ").any(|other| other == *part);
+    let own = run.timing.split(", ").filter(is_own).collect::<Vec<_>>().join(", ");
+    match (run.timing.is_empty(), own.is_empty()) {
+        (true, _) => format!(". {}: not known", run.name),
+        (_, true) => String::new(),
+        _ => format!(". {}: {own}", run.name),
+    }
+}
+
+/// What changes times by much: the clock, the cache, and whether it is known.
+fn ways(timing: &str) -> [bool; 3] {
+    [timing.contains("host's clock"), timing.contains("cold L2"), timing.is_empty()]
 }

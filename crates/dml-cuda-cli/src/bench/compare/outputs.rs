@@ -13,6 +13,10 @@ pub struct Outputs {
     pub equal: usize,
     /// Names of outputs that must be equal and are not.
     pub different: Vec<String>,
+    /// Whether both runs say that their models of these are the same. Older runs do not say it.
+    pub models_are_known: bool,
+    /// Names of outputs that are of other models in the two runs.
+    pub other_models: Vec<String>,
     /// Names of outputs that differ as docs/directml.md describes.
     pub expected: Vec<String>,
     /// Outputs that a run is known to get wrong: name and why.
@@ -28,16 +32,21 @@ pub struct Outputs {
 
 impl Outputs {
     pub fn new(first: &Run, other: &Run) -> Self {
-        let mut found = Self::default();
+        let mut found = Self { models_are_known: true, ..Self::default() };
         let is_directml = directml(first) || directml(other);
         for (name, b) in &other.outputs {
             let a = first.outputs.get(name);
+            let model = a.map_or("", |a| &a.model);
             match (a.map(|a| &a.written), &b.written) {
+                _ if is_other(model, &b.model) => found.other_models.push(name.clone()),
                 (Some(Outcome::Bytes(a)), Outcome::Bytes(b)) if a == b => found.equal += 1,
                 (Some(Outcome::Bytes(_)), Outcome::Bytes(_)) if b.expected_to_differ && is_directml => {
                     found.expected.push(name.clone());
                 }
-                (Some(Outcome::Bytes(_)), Outcome::Bytes(_)) => found.different.push(name.clone()),
+                (Some(Outcome::Bytes(_)), Outcome::Bytes(_)) => {
+                    found.models_are_known &= !model.is_empty() && !b.model.is_empty();
+                    found.different.push(name.clone());
+                }
                 (Some(Outcome::NotCompared(why)), _) | (_, Outcome::NotCompared(why)) => {
                     found.not_compared.insert(name.clone(), why.clone());
                 }
@@ -54,21 +63,44 @@ impl Outputs {
         found
     }
 
-    /// What became of them, a line for each kind of result.
-    pub fn notes(&self, run: char) -> Vec<String> {
+    /// What the sentence of a verdict says of them at its end.
+    pub fn ending(&self) -> String {
+        let (outputs, unknown) = (counted(self.different.len(), "output"), self.unknown());
+        if self.different.is_empty() {
+            String::new()
+        } else {
+            format!("; {outputs} not equal{unknown}")
+        }
+    }
+
+    /// What may explain the difference.
+    fn unknown(&self) -> &'static str {
+        if self.models_are_known {
+            ""
+        } else {
+            ", perhaps because the models are not, which older runs do not say"
+        }
+    }
+
+    /// What became of them, a line for each kind of result. `names` of the first run and of the other.
+    pub fn notes(&self, [first, other]: [&str; 2]) -> Vec<String> {
         let failed = self.failed.iter().map(|(name, error)| format!("{name} ({error})"));
         let facts = [
-            (self.equal, "equal to A's, bit for bit", String::new()),
-            (self.different.len(), "different from A's", self.different.join(", ")),
-            (self.expected.len(), "different, as lengths above the axis size are", self.expected.join(", ")),
-            (self.not_compared.len(), "not compared", self.not_compared.values().next().cloned().unwrap_or_default()),
-            (self.failed.len(), "failed", failed.collect::<Vec<_>>().join("; ")),
-            (self.missing, "that only one of the two runs has", String::new()),
+            (self.equal, format!("equal to those of {first}, bit for bit"), String::new()),
+            (self.different.len(), format!("different from {first}{}", self.unknown()), self.different.join(", ")),
+            (self.expected.len(), "different, as lengths above the axis size are".into(), self.expected.join(", ")),
+            (
+                self.not_compared.len(),
+                "not compared".into(),
+                self.not_compared.values().next().cloned().unwrap_or_default(),
+            ),
+            (self.failed.len(), "failed".into(), failed.collect::<Vec<_>>().join("; ")),
+            (self.missing, "that only one of the two runs has".into(), String::new()),
         ];
         let known = facts.into_iter().filter(|(count, ..)| *count > 0);
-        let line = |(count, what, which): (usize, &str, String)| {
+        let line = |(count, what, which): (usize, String, String)| {
             let which = if which.is_empty() { which } else { format!(": {which}") };
-            format!("{run}: {} {what}{which}", counted(count, "output"))
+            format!("{other}: {} {what}{which}", counted(count, "output"))
         };
         known.map(line).collect()
     }
@@ -77,6 +109,11 @@ impl Outputs {
     pub fn shared(&self) -> usize {
         self.equal + self.different.len() + self.expected.len()
     }
+}
+
+/// Whether two models of one name are known to be others.
+pub fn is_other(a: &str, b: &str) -> bool {
+    !a.is_empty() && !b.is_empty() && a != b
 }
 
 /// Whether a run is of DxDispatch or DirectML.

@@ -5,11 +5,11 @@ use crate::bench::work::Work;
 fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timed {
     let (case, data_type) = (case.to_owned(), "f32".to_owned());
     let work = Work { case, data_type, mode, bytes, side_by_side: false };
-    Timed { work, dispatches: 1, outcome: Outcome::Each(samples.to_vec()), baseline: None }
+    Timed { work, model: String::new(), dispatches: 1, outcome: Outcome::Each(samples.to_vec()), baseline: None }
 }
 
 fn output(bytes: &str, expected_to_differ: bool) -> Output {
-    Output { written: Outcome::Bytes(bytes.to_owned()), expected_to_differ }
+    Output { model: String::new(), written: Outcome::Bytes(bytes.to_owned()), expected_to_differ }
 }
 
 fn run(label: &str, cases: Vec<Timed>) -> Run {
@@ -148,19 +148,27 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
     let verdict =
         |runs: &[&Run]| Comparison::new(&runs.iter().copied().cloned().collect::<Vec<_>>(), 5.0).verdicts.remove(0);
     let found = verdict(&[&a, &b]);
-    let rest = "times as fast as A (2.00 to 8.00) on 3 cases that both ran: 3 faster, 0 slower, 0 unsure";
-    assert_eq!((&*found.sentence, &*found.by_type), (&*format!("B is 4.00 {rest}"), "f32 4.00 (3 cases)"));
+    let rest = "(2.0× to 8.0×) on 3 cases that both ran: 3 faster, 0 slower, 0 unsure";
+    assert_eq!((&*found.title, &*found.by_type), ("b is 4.0× as fast as a", "f32 4.0× (3 cases)"));
+    assert_eq!(
+        (found.sentence, found.unit),
+        (format!("b is 4.0× as fast as a {rest}"), "speedup of b over a".to_owned())
+    );
     let all = found.all.expect("three cases");
     assert_eq!((all.cases, all.of_baseline), (3, vec![Some(1.0), Some(4.0)]), "what one run lacks does not count");
-    let swapped = rest.replace("as fast as A", "as fast as B");
-    assert_eq!(verdict(&[&b, &a]).sentence, format!("A is 4.00 {swapped}"));
-    assert!(verdict(&[&a, &a]).sentence.starts_with("A and B are equally fast: B is 1.00 times as fast as A"));
-    assert!(verdict(&[&b]).sentence.starts_with("A runs at 121 % of the baseline's speed (11 % to 800 %) on 3 cases"));
+    // Every figure is the speedup of the second run.
+    let swapped = verdict(&[&b, &a]);
+    let rest = "(0.12× to 0.50×) on 3 cases that both ran: 0 faster, 3 slower, 0 unsure";
+    assert_eq!(swapped.sentence, format!("a is slower than b: 0.25× as fast {rest}"));
+    assert_eq!((&*swapped.by_type, swapped.faster.as_deref()), ("f32 0.25×, slower (3 cases)", Some("b")));
+    let same = verdict(&[&a, &a]);
+    assert!(same.sentence.starts_with("a (B) and a (A) are equally fast: a (B) is 1.00× as fast as a (A)"));
+    assert!(verdict(&[&b]).sentence.starts_with("b runs at 121 % of the baseline's speed (11 % to 800 %) on 3 cases"));
     let noisy = |label: &str| run(label, vec![timing("x", Mode::Copy, 1 << 30, &around(100.0, 2.0))]);
-    let why = "Not decided: the noise is larger than the difference. B was 1.00 times as fast as A";
+    let why = "Not decided: the noise is larger than the difference. b was 1.00× as fast as a";
     assert!(verdict(&[&noisy("a"), &noisy("b")]).sentence.starts_with(why));
-    assert_eq!(verdict(&[&noisy("a")]).sentence, "A has no baseline to compare its times with");
-    assert_eq!(verdict(&[&run("a", Vec::new())]).sentence, "A has no case with a time");
+    assert_eq!(verdict(&[&noisy("a")]).sentence, "a has no baseline to compare its times with");
+    assert_eq!(verdict(&[&run("a", Vec::new())]).sentence, "a has no case with a time");
     let mixed = verdict(&[&of("a", &[("x", 1.0), ("y", 1.0)]), &of("b", &[("x", 0.5), ("y", 2.0)])]);
     assert!(
         mixed.sentence.starts_with("Neither is faster on the whole: ") && mixed.faster.is_none(),
@@ -171,7 +179,7 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
         verdict(&[&of("a", &[("x", 1.0), ("y", 1.0), ("z", 1.0)]), &of("b", &[("x", 0.92), ("y", 1.0), ("z", 1.0)])]);
     assert!(one.sentence.starts_with("Neither is faster on the whole: "), "{}", one.sentence);
     let near = verdict(&[&of("a", &[("x", 1.05)]), &of("b", &[("x", 1.0)])]);
-    let why = "Not decided: the difference is too near the threshold of 5 %. B was 1.05 times as fast";
+    let why = "Not decided: the difference is too near the threshold of 5 %. b was 1.05× as fast as a";
     assert!(near.sentence.starts_with(why), "{}", near.sentence);
     let [mut on_gpu, mut slower] = [of("a", &[("x", 1.0)]), of("b", &[("x", 2.0)])];
     for run in [&mut on_gpu, &mut slower] {
@@ -179,8 +187,104 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
     }
     slower.cases[1].outcome = Outcome::Each(around(200.0, 0.01));
     let found = verdict(&[&on_gpu, &slower]);
-    let why = "Not decided: the machine was not the same. A was 2.00 times as fast as B (2.00 to 2.00) on 1 case";
-    assert!(found.sentence.starts_with(why) && found.by_kind.ends_with("2.00 ? (1 case)"), "{}", found.sentence);
+    let why = "Not decided: the machine was not the same. b was 0.50× as fast as a (0.50× to 0.50×) on 1 case";
+    assert!(found.sentence.starts_with(why) && found.by_kind.ends_with("0.50× ? (1 case)"), "{}", found.sentence);
+}
+
+#[test]
+fn runs_are_named_by_what_differs() {
+    let named = |runs: &[(&str, &str)]| {
+        let run = |(label, file): &(&str, &str)| {
+            let [label, file] = [label, file].map(|text| text.to_string());
+            Run { label, file, ..Run::default() }
+        };
+        names(&runs.iter().map(run).collect::<Vec<_>>())
+    };
+    for (runs, found) in [
+        (
+            &[("dml-cuda 0.3.0 on H200, Linux", "x"), ("DirectML 1.13.1 on H200, Linux", "y")][..],
+            &["dml-cuda 0.3.0", "DirectML 1.13.1"][..],
+        ),
+        (&[("dml-cuda 0.3.0 on CPU", "x"), ("dml-cuda 0.3.0 on H200", "y")], &["CPU", "H200"]),
+        (&[("dml-cuda on CPU, x", "x"), ("dml-cuda on CPU, y", "y")], &["x", "y"]),
+        (&[("a on b", "x"), ("c on d", "y")], &["a on b", "c on d"]),
+        (&[("a", "x"), ("a on b", "y")], &["a", "a on b"]),
+        (&[("a, x", "x"), ("a, x", "x"), ("a, x", "x")], &["a, x (A)", "a, x (B)", "a, x (C)"]),
+        (&[("dml-cuda 0.3.0 on CPU", "x")], &["dml-cuda 0.3.0 on CPU"]),
+    ] {
+        assert_eq!(named(runs), found);
+    }
+    let long = named(&[(&"long ".repeat(20), ""), (&"longer ".repeat(20), "")]);
+    assert!(long.iter().all(|name| name.chars().count() <= NAME && name.ends_with('…')), "{long:?}");
+}
+
+/// Models of one name may be others in another release. Then nothing is compared, and nothing fails.
+#[test]
+fn other_models_are_named_and_not_compared() {
+    let of = |label: &str, models: [&str; 2], factor: f64| {
+        let mut run = run(label, vec![timing("x", Mode::Copy, 1 << 30, &around(100.0 * factor, 0.01))]);
+        models[0].clone_into(&mut run.cases[0].model);
+        run.outputs.insert("o".to_owned(), Output { model: models[1].to_owned(), ..output(label, false) });
+        run
+    };
+    let compared = |a: [&str; 2], b: [&str; 2]| {
+        let comparison = Comparison::new(&[of("0a", a, 1.0), of("0b", b, 2.0)], 5.0);
+        let ending = comparison.verdicts[0].sentence.split_once("; ").map(|(_, ending)| ending.to_owned());
+        (comparison.regressions(false, false), ending, comparison.notes().join("; "))
+    };
+    let fails = vec!["1 case SLOWER".to_owned(), "1 output different (--allow-different-outputs)".to_owned()];
+    let ending = |text: &str| Some(text.to_owned());
+    let (found, end, _) = compared(["1", "2"], ["1", "2"]);
+    assert_eq!((found, end), (fails.clone(), ending("1 output not equal")));
+    let (found, end, notes) = compared(["1", "2"], ["3", "4"]);
+    assert_eq!((found, end), (Vec::new(), None));
+    assert!(notes.contains("not compared: another model in '0b' than in '0a': x, f32, copy; o"), "{notes}");
+    let (found, end, notes) = compared(["1", "2"], ["", ""]);
+    let unknown = "perhaps because the models are not, which older runs do not say";
+    assert_eq!((found, end), (fails, ending(&format!("1 output not equal, {unknown}"))));
+    assert!(notes.contains(unknown), "{notes}");
+}
+
+/// Warnings are for what makes figures doubtful, and notes for the rest.
+#[test]
+fn warnings_are_graded() {
+    let of = |timing_of: &str, suite: &str, baseline: f64| {
+        let cases = vec![
+            timing("x", Mode::Copy, 1 << 30, &[1.0; 7]),
+            timing("1", Mode::BaselineOfCopies, 1 << 30, &[baseline; 7]),
+        ];
+        Run { timing: timing_of.to_owned(), suite: suite.to_owned(), ..run(suite, cases) }
+    };
+    let gpu = "events on the GPU, the same buffers every time";
+    let usual = || of(gpu, "full 1", 1.0);
+    for (a, b, found) in [
+        (usual(), usual(), &[][..]),
+        (usual(), of(&format!("{gpu}, specialized kernels"), "full 1", 1.0), &["NOTE: full 1 (A) and full 1 (B) were timed in one way, but not in all details. full 1 (B): specialized kernels"]),
+        (usual(), of("the host's clock", "full 1", 1.0), &["WARNING: full 1 (A) and full 1 (B) were timed differently. "]),
+        (usual(), of("", "full 1", 1.0), &["WARNING: full 1 (A) and full 1 (B) were timed differently. "]),
+        (usual(), of(gpu, "full 2", 1.0), &["WARNING: the suites differ, so models of one name may, too: full 1 ran full 1, and"]),
+        (usual(), of(gpu, "full 1", 1.25), &["WARNING: full 1 (B) moves memory faster than its baseline can, at up to 125 % of its speed in 1 case"]),
+    ] {
+        let warnings = Comparison::new(&[a, b], 5.0).warnings;
+        let is_said = warnings.iter().zip(found).all(|(warning, words)| warning.text.starts_with(words));
+        assert!(warnings.len() == found.len() && is_said, "{:?} {found:?}", warnings.iter().map(|warning| &warning.text).collect::<Vec<_>>());
+    }
+}
+
+/// No record has a baseline that is slower than what is compared with it.
+#[test]
+fn records_have_no_warning_of_a_baseline() {
+    let records = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/record"));
+    // The published crate leaves them out.
+    let Ok(folders) = std::fs::read_dir(records) else { return };
+    let folders = folders.filter_map(|folder| std::fs::read_dir(folder.ok()?.path()).ok());
+    let files: Vec<_> =
+        folders.flatten().map(|file| file.expect("an entry").path()).filter(|path| Run::is_at(path)).collect();
+    assert!(files.len() > 9, "{files:?}");
+    for file in files {
+        let warnings = Comparison::new(&[Run::read(&file).expect("a run")], 5.0).warnings;
+        assert!(!warnings.iter().any(|warning| warning.text.contains("baseline")), "{file:?}");
+    }
 }
 
 #[test]
@@ -217,7 +321,7 @@ fn outputs_differ_as_expected_only_from_directmls() {
     };
     let found = |tool: &str, expected: bool| {
         let comparison = Comparison::new(&[of(tool, "00", expected), of("dml-cuda 0.2.0", "01", expected)], 5.0);
-        let is_said = comparison.verdicts[0].sentence.ends_with("; 1 output not equal");
+        let is_said = comparison.verdicts[0].sentence.contains("; 1 output not equal");
         assert_eq!(is_said, !comparison.outputs[0].different.is_empty());
         (comparison.outputs[0].expected.len(), comparison.regressions(false, false).join("; "))
     };
@@ -228,7 +332,9 @@ fn outputs_differ_as_expected_only_from_directmls() {
     // What ONNX Runtime's DirectML provider is known to get wrong is neither a failure nor missing.
     let mut wrong = of("ONNX Runtime 1.24.4 DirectML", "00", false);
     let known = Outcome::NotCompared("wrong".to_owned());
-    wrong.outputs.insert("o".to_owned(), Output { written: known.clone(), expected_to_differ: false });
+    wrong
+        .outputs
+        .insert("o".to_owned(), Output { model: String::new(), written: known.clone(), expected_to_differ: false });
     wrong.cases.push(Timed { outcome: known, ..timing("x", Mode::Copy, 8, &[1.0]) });
     let mut right = of("ONNX Runtime 1.31.1 CUDA", "01", false);
     right.cases.push(timing("x", Mode::Copy, 8, &[1.0]));

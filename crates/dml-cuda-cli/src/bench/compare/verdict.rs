@@ -3,25 +3,24 @@
 use serde::Serialize;
 
 use super::cell::{status, Change, Status};
-use super::{letter, Row};
-use crate::bench::numbers::{counted, interval, percent, significant};
+use super::Row;
+use crate::bench::numbers::{counted, percent, times};
 use crate::bench::statistics::geometric_mean;
 use crate::bench::work::GROUPS;
 
 /// Who wins, in words and figures: a run next to the first one, or the only run next to its baselines.
 #[derive(Default, Serialize)]
 pub struct Verdict {
+    /// How the sentence begins.
+    pub title: String,
     pub sentence: String,
     /// A line each.
     pub by_type: String,
     pub by_kind: String,
-    /// The faster run, if that is decided.
-    pub faster: Option<char>,
-    /// The run whose speed over the other's the sentence and the lines have: that with the greater mean.
-    #[serde(skip)]
-    pub ahead: char,
-    #[serde(skip)]
-    behind: char,
+    /// The name of the faster run, if that is decided.
+    pub faster: Option<String>,
+    /// What the figures are.
+    pub unit: String,
     /// `None` if no case has the figure.
     pub all: Option<Group>,
     pub types: Vec<Group>,
@@ -51,101 +50,92 @@ pub struct Group {
 
 impl Verdict {
     /// What there is to say of the only run.
-    pub fn of_run(rows: &[Row]) -> Self {
+    pub fn of_run(rows: &[Row], run: &str) -> Self {
         let groups = grouped(rows, |name, rows| Group::new(name, &shares(&rows, 0)));
-        let mut verdict = Self::of_groups(('A', 'A'), groups);
-        verdict.sentence = match &verdict.all {
-            None if rows.iter().all(|row| row.cells[0].is_none()) => "A has no case with a time".to_owned(),
-            None => "A has no baseline to compare its times with".to_owned(),
+        let mut verdict = Self::of_groups("of the baseline's speed".to_owned(), groups);
+        let (title, rest) = match &verdict.all {
+            None if rows.iter().all(|row| row.cells[0].is_none()) => {
+                ("has no case with a time".to_owned(), String::new())
+            }
+            None => ("has no baseline to compare its times with".to_owned(), String::new()),
             Some(all) => {
-                let (mean, range) = verdict.figures(all);
-                format!("A runs at {mean} of the baseline's speed ({range}) on {}", counted(all.cases, "case"))
+                let (mean, range) = all.figures();
+                let rest = format!(" ({range}) on {}", counted(all.cases, "case"));
+                (format!("runs at {mean} of the baseline's speed"), rest)
             }
         };
+        verdict.title = format!("{run} {title}");
+        verdict.sentence = format!("{}{rest}", verdict.title);
         verdict
     }
 
-    /// What there is to say of a run next to the first one. `other_machine` is why nothing is decided.
-    pub fn of_pair(rows: &[Row], run: usize, threshold: f64, other_machine: Option<&str>) -> Self {
+    /// What there is to say of a run next to the first one, by their names. `other_machine` is why nothing is decided.
+    pub fn of_pair(
+        rows: &[Row],
+        run: usize,
+        [first, second]: [&str; 2],
+        threshold: f64,
+        other_machine: Option<&str>,
+    ) -> Self {
         let groups = grouped(rows, |name, rows| {
             let changed = rows.into_iter().filter_map(|row| Some((row, row.changes[run - 1]?)));
             let (rows, changes): (Vec<&Row>, Vec<Change>) = changed.unzip();
             Group::of_changes(name, &rows, &changes, run, threshold, other_machine.is_some())
         });
-        let of_first = groups.0.as_ref().is_some_and(|all| all.mean < 1.0);
-        let mut verdict = Self::of_groups(if of_first { ('A', letter(run)) } else { (letter(run), 'A') }, groups);
-        verdict.sentence = verdict.all.as_ref().map_or_else(
-            || format!("Not decided: no case has a time in both A and {}", letter(run)),
-            |all| verdict.who(all, threshold, other_machine),
-        );
-        let is_decided = |all: &Group| matches!(all.status, Some(Status::Faster | Status::Slower));
-        verdict.faster = verdict.all.as_ref().filter(|all| is_decided(all)).map(|_| verdict.ahead);
+        let mut verdict = Self::of_groups(format!("speedup of {second} over {first}"), groups);
+        let Some(all) = &verdict.all else {
+            verdict.title = format!("Not decided: no case has a time in both {first} and {second}");
+            verdict.sentence.clone_from(&verdict.title);
+            return verdict;
+        };
+        let (title, rest) = who(all, [first, second], threshold, other_machine);
+        verdict.faster = match all.status {
+            Some(Status::Faster) => Some(second.to_owned()),
+            Some(Status::Slower) => Some(first.to_owned()),
+            _ => None,
+        };
+        verdict.sentence = format!("{title}{rest}");
+        verdict.title = title;
         verdict
     }
 
-    /// `ahead`: the run that is ahead, and the other; twice the same for an only run.
-    fn of_groups((ahead, behind): (char, char), (all, types, kinds): (Option<Group>, Vec<Group>, Vec<Group>)) -> Self {
-        let mut verdict = Self { ahead, behind, all, types, kinds, ..Self::default() };
-        [verdict.by_type, verdict.by_kind] = [&verdict.types, &verdict.kinds].map(|groups| {
+    fn of_groups(unit: String, (all, types, kinds): (Option<Group>, Vec<Group>, Vec<Group>)) -> Self {
+        let [by_type, by_kind] = [&types, &kinds].map(|groups| {
             let text = |(n, group): (usize, &Group)| {
                 let cases = if n == 0 { counted(group.cases, "case") } else { group.cases.to_string() };
-                format!("{} {} ({cases})", group.short_name(), verdict.figures(group).0)
+                format!("{} {} ({cases})", group.short_name(), group.figures().0)
             };
-            groups.iter().enumerate().map(text).collect::<Vec<_>>().join(", ")
+            groups.iter().enumerate().map(text).collect::<Vec<_>>().join("; ")
         });
-        verdict
+        Self { unit, all, types, kinds, by_type, by_kind, ..Self::default() }
     }
+}
 
-    /// A group's mean, marked if it is UNSURE, and its range: of the baseline's speed, or of how many times as fast the
-    /// faster run is.
-    pub fn figures(&self, group: &Group) -> (String, String) {
-        let (mean, (low, high)) = (group.mean, group.range);
-        match group.status {
-            None => (percent(mean), format!("{} to {}", percent(low), percent(high))),
-            Some(status) => {
-                let is_first = self.ahead == 'A';
-                let (mean, range) = if is_first { (1.0 / mean, (1.0 / high, 1.0 / low)) } else { (mean, (low, high)) };
-                (significant(mean, 3) + if status == Status::Unsure { " ?" } else { "" }, interval(range))
-            }
+/// Who is faster, by how much, in how many cases, and whether that is decided: the title, and the rest of the sentence.
+fn who(all: &Group, [first, second]: [&str; 2], threshold: f64, other_machine: Option<&str>) -> (String, String) {
+    let (mean, range) = (times(all.mean), all.figures().1);
+    let title = match (all.status, other_machine) {
+        (_, Some(why)) => format!("Not decided: {}", why.split(':').next().unwrap_or(why)),
+        (Some(Status::Unsure), _) if all.interval.is_some_and(|(low, high)| low <= 1.0 && high >= 1.0) => {
+            "Not decided: the noise is larger than the difference".to_owned()
         }
-    }
-
-    /// What the figures of the lines by type and by kind are.
-    pub fn unit(&self) -> String {
-        let &Self { ahead, behind, .. } = self;
-        if ahead == behind {
-            "of the baseline's speed".to_owned()
-        } else {
-            format!("{ahead}'s speed over {behind}'s")
+        (Some(Status::Unsure), _) => {
+            format!("Not decided: the difference is too near the threshold of {threshold} %")
         }
-    }
-
-    /// Who is faster, by how much, in how many cases, and whether that is decided.
-    fn who(&self, all: &Group, threshold: f64, other_machine: Option<&str>) -> String {
-        let &Self { ahead, behind, .. } = self;
-        let [wins, losses] = if ahead == 'A' { [all.slower, all.faster] } else { [all.faster, all.slower] };
-        let begin = match (all.status, other_machine) {
-            (_, Some(why)) => format!("Not decided: {}. {ahead} was", why.split(':').next().unwrap_or(why)),
-            (Some(Status::Unsure), _) if all.interval.is_some_and(|(low, high)| low <= 1.0 && high >= 1.0) => {
-                format!("Not decided: the noise is larger than the difference. {ahead} was")
-            }
-            (Some(Status::Unsure), _) => {
-                format!("Not decided: the difference is too near the threshold of {threshold} %. {ahead} was")
-            }
-            (Some(Status::Same), _) if wins + losses > 0 => format!("Neither is faster on the whole: {ahead} is"),
-            (Some(Status::Same), _) => format!("A and {} are equally fast: {ahead} is", ahead.max(behind)),
-            _ => format!("{ahead} is"),
-        };
-        let (mean, range) = self.figures(all);
-        let same = if all.same > 0 { format!(", {} the same", all.same) } else { String::new() };
-        format!(
-            "{begin} {} times as fast as {behind} ({range}) on {} that both ran: {wins} faster, {losses} slower{same}, \
-             {} unsure",
-            mean.trim_end_matches(" ?"),
-            counted(all.cases, "case"),
-            all.unsure
-        )
-    }
+        (Some(Status::Same), _) if all.faster + all.slower > 0 => "Neither is faster on the whole".to_owned(),
+        (Some(Status::Same), _) => format!("{second} and {first} are equally fast"),
+        (Some(Status::Slower), _) => format!("{second} is slower than {first}: {mean} as fast"),
+        _ => format!("{second} is {mean} as fast as {first}"),
+    };
+    let begin = match all.status {
+        Some(Status::Faster | Status::Slower) => String::new(),
+        Some(Status::Same) => format!(": {second} is {mean} as fast as {first}"),
+        _ => format!(". {second} was {mean} as fast as {first}"),
+    };
+    let same = if all.same > 0 { format!(", {} the same", all.same) } else { String::new() };
+    let (cases, &Group { faster, slower, unsure, .. }) = (counted(all.cases, "case"), all);
+    let counts = format!("{faster} faster, {slower} slower{same}, {unsure} unsure");
+    (title, format!("{begin} ({range}) on {cases} that both ran: {counts}"))
 }
 
 /// A group of all rows, those of each type, and those of each kind. A group without cases is left out.
@@ -204,6 +194,17 @@ impl Group {
             of_baseline: [0, run].map(|run| geometric_mean(&shares(&known, run))).to_vec(),
             ..Self::new(name, &of(|change| change.speed_up))?
         })
+    }
+
+    /// The mean, marked if it is SLOWER or UNSURE, and the range: speedups, or shares of the baseline's speed.
+    pub fn figures(&self) -> (String, String) {
+        let (text, mark): (fn(f64) -> String, _) = match self.status {
+            None => (percent, ""),
+            Some(Status::Slower) => (times, ", slower"),
+            Some(Status::Unsure) => (times, " ?"),
+            Some(_) => (times, ""),
+        };
+        (text(self.mean) + mark, format!("{} to {}", text(self.range.0), text(self.range.1)))
     }
 
     /// A kind's first words.

@@ -4,23 +4,20 @@ use maud::{html, Markup, PreEscaped, DOCTYPE};
 
 use super::chart;
 use super::tables::{self, Table};
-use crate::bench::compare::{letter, Comparison};
+use crate::bench::compare::Comparison;
+use crate::schema;
 
 const STYLE: &str = include_str!("page.css");
 
 pub fn page(comparison: &Comparison) -> String {
-    let labels: Vec<&str> = comparison.runs.iter().map(|run| run.label.as_str()).collect();
-    let several = labels.len() > 1;
-    let title = match labels.as_slice() {
-        [first, others @ ..] if several => format!("{} compared with {first}", others.join(" and ")),
-        _ => labels.concat(),
-    };
+    let several = comparison.runs.len() > 1;
+    let title = comparison.verdicts.iter().map(|verdict| &*verdict.title).collect::<Vec<_>>().join("; ");
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta name="generator" content="dml-cuda";
+                meta name="generator" content=(schema::MARK);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
@@ -28,13 +25,15 @@ pub fn page(comparison: &Comparison) -> String {
             }
             body {
                 @for (n, verdict) in comparison.verdicts.iter().enumerate() {
-                    h1 { (verdict.sentence) }
+                    h1 { (verdict.title) }
+                    p { (verdict.sentence[verdict.title.len()..].trim_start_matches([' ', '.', ':'])) }
                     @if n == 0 {
-                        @for (n, label) in labels.iter().enumerate() { p.run { (letter(n)) ": " (label) } }
-                        @for warning in &comparison.warnings { p.warning { (warning.text) } }
+                        @for warning in &comparison.warnings {
+                            p class=(if warning.is_serious() { "warning" } else { "note" }) { (warning.text) }
+                        }
                     }
                     @for (by, line) in [("By type", &verdict.by_type), ("By kind", &verdict.by_kind)] {
-                        @if !line.is_empty() { p { (by) ", " (verdict.unit()) ": " (line) } }
+                        @if !line.is_empty() { p { (by) ", " (verdict.unit) ": " (line) } }
                     }
                     @if verdict.all.is_some() { figure { (PreEscaped(chart::of_verdict(comparison, n))) } }
                 }
@@ -43,9 +42,9 @@ pub fn page(comparison: &Comparison) -> String {
                 p {
                     "Of baseline: the time of a plain copy, or for fills a plain fill, of as many bytes in the same run, over the time of the case. "
                     @if several {
-                        "A / B: A's time over B's; above 1, B is faster. Of a group it is the geometric mean of the cases that both ran. "
+                        "Speedup: the time of " (comparison.runs[0].name) " over that of the other run; above 1, the other is faster. A group's is the geometric mean of the cases that both ran. "
                         "The interval (95 %) holds the ratio of the medians (order statistics); a group's is the geometric mean of its cases'. A case or a group is FASTER or SLOWER if its interval is wholly beyond "
-                        (comparison.threshold) " %, SAME if it is wholly within, else UNSURE. The interval of fewer than 7 values is their range; if a run has so few, A / B has 10.5 % more on both sides."
+                        (comparison.threshold) " %, SAME if it is wholly within, else UNSURE. The interval of fewer than 7 values is their range; if a run has so few, that of the speedup has 10.5 % more on both sides."
                     }
                 }
                 ul { @for note in comparison.notes() { li { (note) } } }
@@ -62,16 +61,18 @@ pub fn page(comparison: &Comparison) -> String {
 }
 
 fn table(class: &str, rows: &Table) -> Markup {
+    let is_wide = |n: usize| tables::WIDE.contains(&&*rows[0][n]);
     let of_cell = |n: usize, cell: &str| match cell {
         "FASTER" => Some("faster"),
         "SLOWER" => Some("slower"),
         "UNSURE" => Some("unsure"),
         _ if n == 0 && cell == "failed" => Some("slower"),
+        _ if is_wide(n) => Some("only-wide"),
         _ => tables::has_numbers(&rows[0][n]).then_some("number"),
     };
     html! {
         div.wide { table class=[Some(class).filter(|class| !class.is_empty())] {
-            thead { tr { @for name in &rows[0] { th { (name) } } } }
+            thead { tr { @for (n, name) in rows[0].iter().enumerate() { th class=[is_wide(n).then_some("only-wide")] { (name) } } } }
             tbody { @for row in &rows[1..] { tr {
                 @for (n, cell) in row.iter().enumerate() { td class=[of_cell(n, cell)] { (cell) } }
             } } }

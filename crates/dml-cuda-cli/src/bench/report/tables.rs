@@ -2,32 +2,50 @@
 
 use indicatif::HumanBytes;
 
-use crate::bench::compare::{letter, Cell, Comparison, Group, Row, RunSummary, Status, Verdict};
-use crate::bench::numbers::{interval, percent, significant};
+use crate::bench::compare::{Cell, Comparison, Group, Row, RunSummary, Status, Verdict};
+use crate::bench::numbers::{percent, significant};
 
 pub type Table = Vec<Vec<String>>;
+
+/// The columns that a narrow page leaves out.
+pub const WIDE: [&str; 2] = ["least to most", "95 %"];
 
 /// All cases, then those of each kind and of each type: a table for each verdict.
 pub fn groups(comparison: &Comparison) -> Vec<Table> {
     let table = |(n, verdict): (usize, &Verdict)| {
-        let b = letter(n + 1);
-        let names = match comparison.runs.len() {
-            1 => "cases of|of baseline|least to most|cases".to_owned(),
-            _ => format!("cases of|{b}|A / {b}|least to most|cases|A of baseline|{b} of baseline"),
+        let [least, of_baseline] = [WIDE[0], "of baseline"].map(str::to_owned);
+        let names = match &comparison.runs[..] {
+            [_] => vec!["cases of".to_owned(), of_baseline, least, "cases".to_owned()],
+            runs => {
+                let [a, b] = [0, n + 1].map(|run| format!("{} {of_baseline}", runs[run].name));
+                let [second, cases] = [&runs[n + 1].name, "cases"].map(str::to_owned);
+                vec!["cases of".to_owned(), second, "speedup".to_owned(), least, cases, a, b]
+            }
         };
         let groups = verdict.all.iter().chain(&verdict.kinds).chain(&verdict.types);
-        std::iter::once(names.split('|').map(str::to_owned).collect()).chain(groups.map(of_group)).collect()
+        std::iter::once(names).chain(groups.map(of_group)).collect()
     };
     let has_cases = comparison.verdicts.iter().enumerate().filter(|(_, verdict)| verdict.all.is_some());
     has_cases.map(table).collect()
 }
 
 fn of_group(group: &Group) -> Vec<String> {
-    let shown = |value| if group.status.is_some() { significant(value, 3) } else { percent(value) };
-    let range = format!("{} to {}", shown(group.range.0), shown(group.range.1));
+    let (mean, range) = match group.status {
+        Some(_) => (speedup(group.mean), speedups(group.range)),
+        None => (percent(group.mean), group.figures().1),
+    };
     let name = std::iter::once(group.short_name().to_owned()).chain(group.status.map(Status::name));
     let shares = group.of_baseline.iter().map(|share| share.map(percent).unwrap_or_default());
-    name.chain([shown(group.mean), range, group.cases.to_string()]).chain(shares).collect()
+    name.chain([mean, range, group.cases.to_string()]).chain(shares).collect()
+}
+
+fn speedup(value: f64) -> String {
+    significant(value, 3) + "×"
+}
+
+/// In a word, which no table breaks.
+fn speedups((low, high): (f64, f64)) -> String {
+    format!("{}–{}", significant(low, 3), speedup(high))
 }
 
 /// What ran: a column for each run.
@@ -35,7 +53,7 @@ pub fn machines(comparison: &Comparison) -> Table {
     let runs = &comparison.runs;
     let of_run = |run: &RunSummary| facts(run).into_iter().chain([("notes", run.notes.join("\n"))]).collect();
     let facts: Vec<Vec<(&str, String)>> = runs.iter().map(of_run).collect();
-    let labels = runs.iter().enumerate().map(|(n, run)| format!("{}: {}", letter(n), run.label));
+    let labels = runs.iter().map(|run| run.label.clone());
     let names = std::iter::once(String::new()).chain(labels).collect();
     let values = |n: usize| facts.iter().map(move |facts| facts[n].1.clone());
     let known = (0..facts[0].len()).filter(|&n| values(n).any(|value| !value.is_empty()));
@@ -57,7 +75,7 @@ fn of_run(comparison: &Comparison) -> Table {
     let row = |row: &Row| {
         let of = |figure: fn(&Cell) -> String| row.cells[0].as_ref().map(figure).unwrap_or_default();
         vec![
-            named(row, &[0]),
+            named(comparison, row, &[0]),
             HumanBytes(row.work.bytes).to_string(),
             of(microseconds),
             of(|cell| cell.noise.map_or_else(|| "?".to_owned(), percent)),
@@ -69,16 +87,17 @@ fn of_run(comparison: &Comparison) -> Table {
 }
 
 fn of_pair(comparison: &Comparison, n: usize) -> Table {
-    let b = letter(n);
-    let names = vec![b.to_string(), format!("A / {b}"), "95 %".into(), "case".into(), "A µs".into(), format!("{b} µs")];
+    let [a, b] = [0, n].map(|run| &comparison.runs[run].name);
+    let [speedup_of, interval] = ["speedup", WIDE[1]].map(str::to_owned);
+    let names = vec![b.clone(), speedup_of, interval, "case".into(), format!("{a} µs"), format!("{b} µs")];
     let row = |row: &Row| {
         let change = row.changes[n - 1].as_ref();
         let cause = row.causes[n].as_ref().or(row.causes[0].as_ref()).and_then(|cause| cause.split(':').next());
         vec![
             change.map_or_else(|| cause.unwrap_or_default().to_owned(), |change| change.status.name()),
-            change.map(|change| significant(change.speed_up, 3)).unwrap_or_default(),
-            change.map(|change| interval(change.interval)).unwrap_or_default(),
-            named(row, &[0, n]),
+            change.map(|change| speedup(change.speed_up)).unwrap_or_default(),
+            change.map(|change| speedups(change.interval)).unwrap_or_default(),
+            named(comparison, row, &[0, n]),
             row.cells[0].as_ref().map(microseconds).unwrap_or_default(),
             row.cells[n].as_ref().map(microseconds).unwrap_or_default(),
         ]
@@ -88,8 +107,9 @@ fn of_pair(comparison: &Comparison, n: usize) -> Table {
 }
 
 /// A case's name, and why runs have no time.
-fn named(row: &Row, runs: &[usize]) -> String {
-    let causes = runs.iter().filter_map(|&n| Some(format!("{} {}", letter(n), row.causes[n].as_ref()?)));
+fn named(comparison: &Comparison, row: &Row, runs: &[usize]) -> String {
+    let name = |n: usize| &comparison.runs[n].name;
+    let causes = runs.iter().filter_map(|&n| Some(format!("{} {}", name(n), row.causes[n].as_ref()?)));
     std::iter::once(row.work.name()).chain(causes).collect::<Vec<_>>().join(": ")
 }
 
@@ -99,8 +119,7 @@ fn microseconds(cell: &Cell) -> String {
 
 /// Whether a column of that name has numbers.
 pub fn has_numbers(name: &str) -> bool {
-    name.contains(" / ")
-        || ["µs", "noise", "GB/s", "bytes", "baseline", "as A", "cases", "%"].iter().any(|end| name.ends_with(end))
+    ["µs", "noise", "GB/s", "bytes", "baseline", "speedup", "cases", "%"].iter().any(|end| name.ends_with(end))
 }
 
 /// What ran, in names and values.

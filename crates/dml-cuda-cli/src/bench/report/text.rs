@@ -4,12 +4,13 @@ use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 
 use super::tables::{self, Table};
-use crate::bench::compare::{letter, Comparison, Row, RunSummary};
+use crate::bench::compare::{Comparison, Row, RunSummary};
 use crate::bench::numbers::significant;
 use crate::out::shown_whole;
+use crate::schema;
 
 /// Characters of a word that a table does not break.
-const LONGEST_WORD: usize = 10;
+const LONGEST_WORD: usize = 12;
 
 /// For a terminal of that width, or as Markdown.
 pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
@@ -19,14 +20,11 @@ pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
     for verdict in &comparison.verdicts {
         let lines = [("by type", &verdict.by_type), ("by kind", &verdict.by_kind)];
         let known = lines.into_iter().filter(|(_, line)| !line.is_empty());
-        let lines = known.map(|(by, line)| format!("{bullet}{by}, {}: {}", verdict.unit(), plain(line)));
+        let lines = known.map(|(by, line)| format!("{bullet}{by}, {}: {}", plain(&verdict.unit), plain(line)));
         blocks.push(std::iter::once(format!("{bold}{}{bold}", plain(&verdict.sentence))).chain(lines).collect());
     }
-    let runs = comparison.runs.iter().enumerate();
-    let run = |(n, run): (usize, &RunSummary)| {
-        format!("{bullet}{bold}{}: {}{bold}: {}", letter(n), plain(&run.label), plain(&machine(run)))
-    };
-    blocks.push(runs.map(run).collect());
+    let run = |run: &RunSummary| format!("{bullet}{bold}{}{bold}: {}", plain(&run.label), plain(&machine(run)));
+    blocks.push(comparison.runs.iter().map(run).collect());
     let notes = comparison.warnings.iter().map(|warning| warning.text.clone()).chain(comparison.notes());
     blocks.push(notes.map(|note| format!("{bullet}{}", plain(&note))).collect::<Vec<_>>());
     let said = blocks.iter().filter(|lines| !lines.is_empty()).map(|lines| {
@@ -36,7 +34,8 @@ pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
     let tables = tables::groups(comparison).into_iter().chain(tables::cases(comparison));
     let more = "More figures, such as bytes, noise, GB/s and of baseline: --format csv";
     let more = width.map_or(more.to_owned(), |width| wrapped(more, width));
-    let blocks = said.chain(tables.map(|table| drawn(&table, width))).chain([more]);
+    let mark = if width.is_none() { format!("<!-- {} -->", schema::MARK) } else { schema::MARK.to_owned() };
+    let blocks = said.chain(tables.map(|table| drawn(&table, width))).chain([more, mark]);
     blocks.collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
@@ -108,7 +107,8 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
     let in_runs = |row: &'_ Row| (0..comparison.runs.len()).filter(|&run| row.is_in(run)).collect::<Vec<_>>();
     let lines = comparison.rows.iter().flat_map(|row| in_runs(row).into_iter().map(move |run| (row, run)));
     for (n, (row, run)) in lines.enumerate() {
-        let record = record(row, run, &comparison.runs[run].label);
+        let mut record = record(row, run, &comparison.runs[run].label).to_vec();
+        record.push(("report", if n == 0 { schema::MARK.to_owned() } else { String::new() }));
         if n == 0 {
             writer.write_record(record.iter().map(|(name, _)| name)).map_err(failed)?;
         }
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn a_narrow_table_breaks_no_word() {
-        let rows = [["cases", "B", "A / B", "A of baseline"], ["rows and blocks", "SLOWER", "0.833", "41 %"]];
+        let rows = [["cases", "B", "speedup", "A of baseline"], ["rows and blocks", "SLOWER", "0.83×", "41 %"]];
         let table: Table = rows.map(|row| row.map(str::to_owned).to_vec()).to_vec();
-        for (width, columns) in [(80, 4), (36, 4), (24, 3), (9, 1)] {
+        for (width, columns) in [(80, 4), (36, 4), (26, 3), (9, 1)] {
             let drawn = drawn(&table, Some(width));
             let words = rows.iter().flat_map(|row| row[..columns].iter().flat_map(|cell| cell.split(' ')));
             assert!(words.clone().all(|word| drawn.contains(word)), "{drawn}");

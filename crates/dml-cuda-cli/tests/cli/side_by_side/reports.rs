@@ -82,7 +82,7 @@ fn runs_that_are_none_are_said() {
         folder.write(name, run.to_string());
     }
     let said = folder.well(&["report", "r.json", "other.json"]);
-    assert!(said.contains("B: 1 output different from A's: o"), "{said}");
+    assert!(said.contains("other.json: 1 output different from r.json, perhaps"), "{said}");
     let nine: Vec<&str> = std::iter::once("report").chain(["r.json"; 9]).collect();
     folder.run(&nine).fails(2, "");
 }
@@ -116,7 +116,8 @@ fn a_report_replaces_nothing_unasked() {
         folder.refuses(&to, "--overwrite replaces a run or a report");
         folder.well(&[&to[..], &["--overwrite"]].concat());
     }
-    // Files of others, some of which begin as a report does.
+    // Files of others, some of which begin as a report does, and a report that somebody edited.
+    let report_with_mark = folder.well(&report(&["--format", "markdown"]));
     for (name, text) in [
         ("notes.md", "# Notes"),
         ("data.csv", "case,type,mode\n"),
@@ -124,6 +125,7 @@ fn a_report_replaces_nothing_unasked() {
         ("sarif.json", "{\n  \"runs\": []\n}"),
         ("letter.txt", "A: where is it?"),
         ("other.json", "{ \"schema\": 2, \"cases\": [] }"),
+        ("edited.md", &(report_with_mark.replace("a tool", "a tool of mine"))),
     ] {
         folder.write(name, text);
         let words = format!("{name}: it is neither a run nor a report");
@@ -133,7 +135,42 @@ fn a_report_replaces_nothing_unasked() {
     replaces_no_run(&folder, "b.json");
     folder.refuses(&report(&["-o", "new/r.html"]), "the folder new is not there");
     folder.refuses(&report(&["-o", "r.pdf"]), "r.pdf has no ending of a format, must be .txt, .md, .csv");
-    assert!(folder.well(&report(&["-o", "-"])).contains("A: a"));
+    assert!(folder.well(&report(&["-o", "-"])).contains("a: a tool"));
+}
+
+/// Every report is told by one mark: whatever it begins with, and as other programs write it again.
+#[test]
+fn every_report_is_known_for_what_it_is() {
+    let folder = two_runs();
+    let slower = made("slower", &[("x", "f32", &STEADY.map(|sample| 2.0 * sample))]);
+    let mixed = made("mixed", &[("x", "f32", &STEADY), ("y", "f32", &[1.0])]);
+    let without = json!({ "schema": 2, "label": "without", "machine": {}, "timing": "", "cases": [] });
+    for (name, run) in [("slower", slower), ("mixed", mixed), ("without", without)] {
+        folder.write(&format!("{name}.json"), run.to_string());
+    }
+    for runs in [&["a", "b"][..], &["a", "slower"], &["slower", "a"], &["mixed", "b"], &["without"], &["a"]] {
+        let files: Vec<String> = runs.iter().map(|run| format!("{run}.json")).collect();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        for format in ["table", "markdown", "csv", "json", "html", "svg"] {
+            let report = [&["report"], &files[..], &["--format", format]].concat();
+            let text = folder.well(&report);
+            let marks = text.matches("dml-cuda-report:").count();
+            assert!(marks == 1 || text.is_empty() || format == "html", "{format} {runs:?}: {text}");
+            let lines = text.replace('\n', "\r\n");
+            // What Windows PowerShell makes of UTF-8 where the console has code page 437.
+            let misread = text.replace('×', "├ù").replace('µ', "┬╡").replace('−', "ΓêÆ");
+            for written in [
+                text.clone().into_bytes(),
+                lines.clone().into_bytes(),
+                format!("\u{feff}{lines}").into_bytes(),
+                crate::utf_16(&lines),
+                crate::utf_16(&misread),
+            ] {
+                folder.write("r", written);
+                folder.well(&[&report[..], &["-o", "r", "--overwrite"]].concat());
+            }
+        }
+    }
 }
 
 /// Checks that a model does not write over a run.
@@ -151,12 +188,12 @@ fn a_run_may_be_utf_16() {
     let folder = two_runs();
     let run = String::from_utf8(folder.read("a.json")).expect("text");
     folder.write("wide.json", crate::utf_16(&run));
-    assert!(folder.well(&["report", "wide.json"]).contains("A: a"));
+    assert!(folder.well(&["report", "wide.json"]).contains("a: a tool"));
     replaces_no_run(&folder, "wide.json");
     folder.well(&["report", "a.json", "-o", "wide.json", "--format", "json", "--overwrite"]);
     let big_endian: Vec<u8> = crate::utf_16(&run).chunks(2).flat_map(|unit| [unit[1], unit[0]]).collect();
     folder.write("big.json", big_endian);
-    assert!(folder.well(&["report", "big.json"]).contains("A: a"));
+    assert!(folder.well(&["report", "big.json"]).contains("a: a tool"));
     folder.write("odd.json", &crate::utf_16(&run)[1..]);
     folder.refuses(&["report", "odd.json"], "odd.json: the run cannot be read: ");
 }

@@ -117,7 +117,7 @@ fn a_runner_has_a_limit_of_time_and_of_bytes() {
     assert!(count == outputs.len() - 3 && count > 3, "{count}: {}", output.fails(1, ""));
     // A run of failed cases is one, too.
     assert_eq!(folder.json("x.json")["outputs"].as_object().map(serde_json::Map::len), Some(4));
-    assert!(folder.well(&["report", "x.json"]).contains("\nA: hangs: hangs; "));
+    assert!(folder.well(&["report", "x.json"]).contains("\nhangs: hangs; "));
 }
 
 /// A stand-in for Python with ONNX Runtime: it answers case by case, crashes in one, and is wrong in another.

@@ -16,8 +16,9 @@ pub struct Bench {
     /// How large the tensors are
     #[arg(long, value_enum, default_value_t = Tier::Standard)]
     pub tier: Tier,
-    /// Only cases whose names hold this. Baselines are left out, without which a report decides nothing about two runs
-    /// on one device
+    /// Only cases whose names hold this
+    ///
+    /// Baselines are left out, without which a report decides nothing about two runs on one device.
     #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub only: Option<String>,
     /// Samples of a case, at most 1000
@@ -25,27 +26,36 @@ pub struct Bench {
     pub samples: u32,
     /// Seconds that a case may take
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(hide_short_help = true)]
     pub timeout: u32,
-    /// What runs the cases: DxDispatch, a program with the same output, or `onnxruntime` [default: this program]
+    /// What runs the cases: DxDispatch or `onnxruntime` [default: this program]
+    ///
+    /// A path, such as that of DxDispatch or of a program with the same output, or the word `onnxruntime`.
     #[arg(long, value_name = "PROGRAM")]
     pub runner: Option<PathBuf>,
     /// The runner's device: part of a name, or a number
     #[arg(short, long)]
     pub adapter: Option<String>,
-    /// On a GPU, time all cases with random data and a cold L2, each next to its own baseline, and check the results
+    /// Time on a GPU with a cold L2, and check the results
+    ///
+    /// Each case has random data and is next to its own baseline.
     #[arg(long, conflicts_with_all = ["runner", "tier"])]
     pub cold_l2: bool,
     /// With --runner onnxruntime: cuda, cpu, dml, or the name of an execution provider
     #[arg(long)]
+    #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub provider: Option<String>,
     /// With --runner onnxruntime: a library with an execution provider; --adapter is the number of one of its devices
     #[arg(long, value_name = "PATH", conflicts_with_all = ["provider", "library"])]
+    #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub provider_library: Option<PathBuf>,
     /// With --runner onnxruntime: the Python program that has onnxruntime and onnx
     #[arg(long, value_name = "PROGRAM")]
+    #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub python: Option<PathBuf>,
     /// With --runner onnxruntime: libdml_cuda.so or dml_cuda.dll, whose kernels replace ONNX Runtime's
     #[arg(long)]
+    #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub library: Option<PathBuf>,
 }
 
@@ -83,21 +93,29 @@ pub enum Tier {
 
 #[derive(Args)]
 pub struct Report {
-    /// Runs of `bench`, at most eight; the others are compared with the first. `-` is standard input
+    /// Runs of `bench`; the others are compared with the first
+    ///
+    /// There are at most eight. `-` is standard input.
     #[arg(value_name = "RUN.json", num_args = 1..=8, required = true)]
     pub runs: Vec<PathBuf>,
     /// Differences below this many percent count as SAME
     #[arg(long, default_value_t = 5.0, value_parser = percent)]
+    #[arg(hide_short_help = true)]
     pub threshold: f64,
-    /// Exit 1 if a case is SLOWER than in the first run or failed, an output differs, or a case or an output is missing
-    /// from a run; exit 2 if the machine was not the same
+    /// Exit 1 if a run is worse than the first one, and 2 if that is not known
+    ///
+    /// It is worse if a case is SLOWER or failed, an output differs, or a case or an output is missing. It is not known
+    /// if the machine was not the same.
     #[arg(long)]
+    #[arg(help_heading = "Pipelines")]
     pub fail_on_slower: bool,
     /// With --fail-on-slower, allow different outputs
     #[arg(long, requires = "fail_on_slower")]
+    #[arg(help_heading = "Pipelines", hide_short_help = true)]
     pub allow_different_outputs: bool,
     /// With --fail-on-slower, allow cases and outputs that are missing from a run
     #[arg(long, requires = "fail_on_slower")]
+    #[arg(help_heading = "Pipelines", hide_short_help = true)]
     pub allow_missing: bool,
     /// [default: by the extension of --output, else a table]
     #[arg(long, value_enum)]

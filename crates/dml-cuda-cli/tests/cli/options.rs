@@ -352,6 +352,18 @@ fn every_option_has_an_answer() {
     assert!(verdict.contains("accepted by DirectML 1.8.0\n"), "{verdict}");
     run(&[model, "-v", "3"]).fails(2, "");
     assert!(!run(&[model, "-a", "cpu", "-v", "1"]).well().contains("GPU"));
+    // The short help is a screen, and the long one has groups.
+    for command in [&[][..], &["bench"], &["report"]] {
+        let [short, long] = ["-h", "--help"].map(|help| run(&[command, &[help]].concat()).well());
+        let is_short = short.lines().count() <= 32 && short.lines().all(|line| line.chars().count() <= 100);
+        assert!(is_short && long.lines().count() > short.lines().count(), "{command:?}: {short}");
+        let groups: &[&str] = match command {
+            [] => &["Timing", "Checks and explanations", "Files"],
+            ["bench"] => &["ONNX Runtime"],
+            _ => &["Pipelines"],
+        };
+        assert!(groups.iter().all(|group| long.contains(&format!("\n{group}:\n"))), "{long}");
+    }
     // Every argument has help.
     for (command, helps) in [("report", "Runs of `bench`"), ("suite", "How large"), ("bench", "Baselines are left out")]
     {

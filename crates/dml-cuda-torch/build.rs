@@ -8,6 +8,9 @@ use std::{env, fs};
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("linux") {
+        return;
+    }
     let out = env::var("OUT_DIR").expect("cargo sets it");
     stand_in(&out, "torch_cpu", "libtorch_cpu.so", "");
     let functions = ["register_torch", "error_message", "destroy_error"];

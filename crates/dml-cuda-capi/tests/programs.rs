@@ -1,5 +1,6 @@
 //! C and C++ programs against the header and the library: they compile with all warnings, call every function, and leak
 //! nothing. Skipped, and counted, where there is no C compiler.
+#![cfg(unix)]
 
 mod common;
 

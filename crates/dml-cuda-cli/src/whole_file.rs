@@ -48,6 +48,7 @@ pub fn text(bytes: Vec<u8>) -> io::Result<String> {
     let unit = match bytes.get(..2) {
         Some([0xff, 0xfe]) => u16::from_le_bytes,
         Some([0xfe, 0xff]) => u16::from_be_bytes,
+        Some([0, 0]) => return Err(io::Error::other("it begins with bytes of zero, but must be text")),
         Some([0, _] | [_, 0]) => return Err(io::Error::other("it is UTF-16 without a byte order mark, must have one")),
         _ => return String::from_utf8(bytes).map_err(io::Error::other),
     };
@@ -61,6 +62,9 @@ pub fn text(bytes: Vec<u8>) -> io::Result<String> {
 
 /// Opens a file to read it, as soon as its other users share it.
 pub fn open(path: &Path) -> io::Result<fs::File> {
+    if path.is_dir() {
+        return Err(io::Error::other("it is a folder, but must be a file"));
+    }
     let begun = Instant::now();
     loop {
         match fs::File::open(path) {
@@ -87,10 +91,11 @@ fn is_held(error: &io::Error) -> bool {
     }
 }
 
-/// An error in words that say what to do.
-fn in_words(error: io::Error) -> String {
-    let advice = if is_held(&error) { "it may be open in another program, must be closed there: " } else { "" };
-    format!("{advice}{error}")
+/// An error in words that say what to do. What is not there yet is not open.
+fn in_words(target: &Path) -> impl Fn(io::Error) -> String + '_ {
+    let is_open = |error: &io::Error| is_held(error) && target.exists();
+    let advice = "it may be open in another program, must be closed there: ";
+    move |error| format!("{}{error}", if is_open(&error) { advice } else { "" })
 }
 
 /// Writes a file, or replaces the bytes of one. Makes missing folders, follows links and keeps the file's owner, group
@@ -102,27 +107,29 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     }
     all_or_nothing(|| {
         make_folder(folder(&target)).map_err(|error| error.to_string())?;
-        replace(&target, replaced, bytes).map_err(in_words)
+        replace(&target, replaced, bytes).map_err(in_words(&target))
     })
 }
 
 /// Writes a run or a report, a new file or over an older one, as the caller tells one.
 pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
     let (target, replaced) = may_write_result(path, overwrite, is_run)?;
-    all_or_nothing(|| replace(&target, replaced, bytes).map_err(in_words))
+    all_or_nothing(|| replace(&target, replaced, bytes).map_err(in_words(&target)))
 }
 
 /// Saves a result that cannot be under its name: next to it, or in the temporary folder. The end of the error says
 /// where.
 pub fn save_elsewhere(path: &Path, bytes: &[u8]) -> String {
     let name = format!("-{}", path.file_name().unwrap_or_default().to_string_lossy());
-    let beside = (!is_stream(path)).then(|| folder(path).to_owned());
+    let beside = (!is_stream(path)).then(|| whole(folder(path)));
     let saved = beside.into_iter().chain([std::env::temp_dir()]).find_map(|folder| {
         let mut file = tempfile::Builder::new().prefix("dml-cuda-").suffix(&name).tempfile_in(folder).ok()?;
         file.write_all(bytes).ok()?;
         Some(file.keep().ok()?.1)
     });
-    saved.map_or_else(String::new, |path| format!("; it is saved as {}", shown_path(&path)))
+    // Without the mark of long paths.
+    let shown = |path: PathBuf| shown_path(&path).trim_start_matches(r"\\?\").to_owned();
+    saved.map_or_else(String::new, |path| format!("; it is saved as {}", shown(path)))
 }
 
 /// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
@@ -132,7 +139,8 @@ fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> 
         return Err(format!("the folder {} is not there", shown_path(folder(&target))));
     }
     // Open, it stays readable until it is known for what it is.
-    let _open = replaced.as_ref().filter(|_| overwrite).map(|_| open(&target)).transpose().map_err(in_words)?;
+    let _open =
+        replaced.as_ref().filter(|_| overwrite).map(|_| open(&target)).transpose().map_err(in_words(&target))?;
     match &replaced {
         Some(_) if !overwrite => Err("it is there, must be new; --overwrite replaces a run or a report".to_owned()),
         Some(_) if !is_run(&target) && !holds(&target, schema::is_report) => {
@@ -148,7 +156,7 @@ pub fn can_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool)
     match replaced.map(|_| OpenOptions::new().write(true).open(&target)).transpose() {
         Ok(opened) if opened.is_some() || is_stream(&target) => Ok(()),
         // EACCES: a file of another user can be replaced.
-        Err(error) if error.raw_os_error() != Some(13) => Err(in_words(error)),
+        Err(error) if error.raw_os_error() != Some(13) => Err(in_words(&target)(error)),
         _ => {
             let made = tempfile::tempfile_in(folder(&target)).map(drop);
             made.map_err(|error| format!("no file can be made in the folder {}: {error}", shown_path(folder(&target))))
@@ -203,6 +211,13 @@ fn folder(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// A folder's whole path: on Windows with the mark by which it may be longer than 260 characters, elsewhere as it is
+/// written.
+fn whole(folder: &Path) -> PathBuf {
+    let found = if cfg!(windows) { folder.canonicalize() } else { std::path::absolute(folder) };
+    found.unwrap_or_else(|_| folder.to_owned())
+}
+
 /// Writes a file in place. No signal ends that halfway, unless it is a pipe, which may wait for its reader.
 fn write_in_place(target: &Path, bytes: &[u8]) -> io::Result<()> {
     let _unfinished = (!is_stream(target)).then(unfinished);
@@ -216,7 +231,8 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
     if is_stream(target) {
         return write_in_place(target, bytes);
     }
-    let mut file = match begin(folder(target)) {
+    let place = whole(folder(target)).join(target.file_name().unwrap_or_default());
+    let mut file = match begin(folder(&place)) {
         // A full disk keeps the older bytes.
         Err(error) if replaced.is_some() && matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {
             return write_in_place(target, bytes);
@@ -233,7 +249,7 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
     written.and(mode)?;
     let begun = Instant::now();
     loop {
-        match file.persist(target) {
+        match file.persist(&place) {
             Err(failed) if cfg!(windows) && may_pass(&failed.error, begun) => file = failed.file,
             // It is a mount point, or of another user in a folder such as /tmp.
             Err(failed) if replaced.is_some() => {
@@ -295,6 +311,9 @@ mod tests {
         }
         assert!(tries > 10 && begun.elapsed() >= Duration::from_secs(2), "{tries}");
         assert!(!may_pass(&io::ErrorKind::NotFound.into(), Instant::now()));
-        assert!(in_words(held).starts_with("it may be open in another program, must be closed there: "));
+        let advice = "it may be open in another program, must be closed there: ";
+        assert!(in_words(Path::new("."))(held).starts_with(advice));
+        let absent = in_words(Path::new("absent"))(io::ErrorKind::ResourceBusy.into());
+        assert!(!absent.contains("open in another program"), "{absent}");
     }
 }

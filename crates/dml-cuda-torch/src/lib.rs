@@ -2,7 +2,8 @@
 //! `torch.ops.load_library`, by `dlopen`, as a linked library, or by `LD_PRELOAD`.
 //!
 //! It has no code of its own but this. It names `libtorch_cpu.so` and `libdml_cuda.so.0.3` as needed, so the loader
-//! initializes both before it.
+//! initializes both before it. Elsewhere than on Linux it is empty.
+#![cfg(target_os = "linux")]
 
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::null_mut;

@@ -21,6 +21,9 @@ pub fn host() -> Machine {
     let processor = processor.or(windows.as_deref()).unwrap_or(std::env::consts::ARCH);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let system = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map(|name| name.trim_matches('"'));
+    // Such as `Microsoft Windows [Version 10.0.20348.4]`.
+    let version = cfg!(windows).then(|| printed(Command::new("cmd").args(["/c", "ver"]))).flatten();
+    let system = system.or(version.as_deref().map(str::trim)).filter(|name| !name.is_empty());
     Machine {
         host: format!("{processor}, {cores} cores"),
         operating_system: system.unwrap_or(std::env::consts::OS).to_owned(),

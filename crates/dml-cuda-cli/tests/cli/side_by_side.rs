@@ -9,7 +9,9 @@ use std::process::{Child, Command, Stdio};
 #[cfg(unix)]
 use std::time::Duration;
 
-use crate::{stderr, stdout, Ended, Folder};
+#[cfg(unix)]
+use crate::Ended;
+use crate::{stderr, stdout, Folder};
 
 #[test]
 fn every_model_of_a_suite_runs_on_windows_too() {

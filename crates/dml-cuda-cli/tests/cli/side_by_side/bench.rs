@@ -43,6 +43,8 @@ fn a_bench_writes_samples_and_outputs() {
     let many = ["bench", "-o", "-", "-a", "cpu", "--only", "baseline_of_copies.1mib", "--samples", "1000"];
     let printed: Value = serde_json::from_str(&folder.well(&many)).expect("JSON");
     assert!(cases(&printed)[0]["each"].as_array().is_some_and(|samples| (14..2000).contains(&samples.len())));
+    let system = machine["operating_system"].as_str().expect("text");
+    assert!(system.chars().any(|c| c.is_ascii_digit()) || cfg!(not(windows)), "{system} has a version");
     let command = baselines["machine"]["command"].as_str().expect("text");
     assert!(command.contains(" bench -o \"my baselines.json\" --tier") && !command.contains(['/', '\\']), "{command}");
     assert_eq!(machine["tool"], format!("dml-cuda {}", env!("CARGO_PKG_VERSION")));
@@ -237,6 +239,7 @@ fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
     let said = said.expect("a line");
     let error = "ERROR: x.json: another program has written it, must stay as this bench wrote it; it is saved as ";
     let saved = said.strip_prefix(error).unwrap_or_else(|| panic!("{said}"));
+    assert!(!saved.contains("/./") && !saved.contains(r"\.\") && !saved.contains('?'), "{saved}");
     let saved: Value = serde_json::from_slice(&fs::read(folder.path(saved)).expect("it is there")).expect("JSON");
     assert_eq!(cases(&saved).len(), 11);
     if cfg!(target_os = "linux") {

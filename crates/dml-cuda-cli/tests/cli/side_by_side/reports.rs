@@ -182,6 +182,26 @@ fn replaces_no_run(folder: &Folder, name: &str) {
     assert_eq!(folder.read(name), before);
 }
 
+/// On Windows too, a path may have more than 260 characters.
+#[test]
+fn a_path_may_be_long() {
+    let folder = two_runs();
+    let long = ["x".repeat(120), "y".repeat(120)].join("/");
+    fs::create_dir_all(
+        fs::canonicalize(&folder.0).expect("it is there").join(long.replace('/', std::path::MAIN_SEPARATOR_STR)),
+    )
+    .expect("made");
+    let report = [&format!("{long}/report.md")[..], "--overwrite"];
+    let written = [&["report", "a.json", "-o"], &report[..]].concat();
+    folder.well(&written);
+    folder.well(&written);
+    let bench = ["bench", "-o", &format!("{long}/run.json"), "-a", "cpu", "--only", "check.fill.int"];
+    folder.well(&bench);
+    folder.well(&["report", bench[2]]);
+    let write = json!([{ "type": "writeFile", "resource": "A", "targetPath": format!("{long}/a.bin") }]);
+    folder.run_model(&one_resource("UINT8", json!([7]), write), &["-a", "cpu"]).well();
+}
+
 /// PowerShell's `>` writes UTF-16. No model replaces such a run, and --overwrite does.
 #[test]
 fn a_run_may_be_utf_16() {
@@ -196,6 +216,15 @@ fn a_run_may_be_utf_16() {
     assert!(folder.well(&["report", "big.json"]).contains("a: a tool"));
     folder.write("odd.json", &crate::utf_16(&run)[1..]);
     folder.refuses(&["report", "odd.json"], "odd.json: the run cannot be read: ");
+    // A crash leaves zeros, and a folder is no file.
+    folder.write("zeros.json", [0; 4096]);
+    folder.refuses(&["report", "zeros.json"], "it begins with bytes of zero, but must be text");
+    fs::create_dir(folder.path("folder")).expect("made");
+    for arguments in [&["report", "folder"][..], &["folder", "-a", "cpu"]] {
+        let begun = std::time::Instant::now();
+        folder.refuses(arguments, "it is a folder, but must be a file");
+        assert!(begun.elapsed().as_secs() < 2, "nothing is waited for");
+    }
 }
 
 /// A write that fails half way leaves the older file, and no other.

@@ -109,8 +109,16 @@ impl CompiledOperator {
     /// Runs the operator on raw pointers. On a GPU it queues the work on a raw stream; on the CPU device it works on
     /// host memory and is done when it returns.
     ///
-    /// On a GPU this is one `cuLaunchKernel`, with no copy, no allocation, no event and no wait, also while the stream
-    /// is being captured into a CUDA graph. It leaves the calling thread's current context as it was.
+    /// On a GPU this is one `cuLaunchKernel`, with no copy, no allocation, no event and no wait. It leaves the calling
+    /// thread's current context as it was.
+    ///
+    /// A CUDA graph can capture the call. By default, the first captured call of a layout also makes the driver compile
+    /// and load a kernel for it, in about 13 ms, or in less than 1 ms from the driver's cache. At most
+    /// [`Specialize::MAX_KEPT`] such kernels stay loaded per GPU. An operator that was compiled with
+    /// [`Specialize::Never`] captures what is already loaded, as fast as any other call.
+    ///
+    /// [`Specialize::MAX_KEPT`]: crate::Specialize::MAX_KEPT
+    /// [`Specialize::Never`]: crate::Specialize::Never
     ///
     /// `inputs` are the addresses of the first elements of the descriptor's input tensors, in the order of its fields
     /// (InputTensor, SequenceLengthsTensor; none for a fill). `output` is the address of the output tensor's first

@@ -133,7 +133,8 @@ impl BindingTable {
 
     /// Queues the operator on a stream of its device.
     ///
-    /// On a GPU this returns when the kernel is queued. It does not allocate, copy or wait. On the CPU it returns when
+    /// On a GPU this returns when the kernel is queued. It does not allocate, copy or wait, except that the first captured
+    /// dispatch of a layout loads a kernel, see [`dispatch_raw`](CompiledOperator::dispatch_raw). On the CPU it returns when
     /// the work is done. Work on one stream runs in the order of the calls.
     ///
     /// Work queued on this crate's streams may outlive the table: dropping a buffer waits for it. If you capture the

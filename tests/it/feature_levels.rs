@@ -5,7 +5,7 @@ use dml_cuda::{
     validate, BufferTensorDesc, Device, DirectMlVersion, FeatureLevel, OperatorDesc, OperatorType, Requirement,
     ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorRole,
 };
-use dml_cuda_testing::fill;
+use dml_cuda_testing::{fill, recorded};
 use TensorDataType::*;
 
 /// The first level at which the pages list a data type, and a dimension count, for a tensor.
@@ -27,12 +27,16 @@ fn from_pages(
     };
     let count_from = match count {
         4 => Some("2_1"),
-        5 if !fill => Some("2_1"), // the page says 3_0, but DirectML 1.0 accepts it
+        5 if !fill => Some("3_0"),
         1..=8 => Some("4_0"),
         _ => None,
     };
     (type_from, count_from)
 }
+
+/// Where this library departs from the pages: an operator, a dimension count, and the first level that has it here. The
+/// evidence is in tests/data/directml: DirectML 1.0.200610, whose highest level this is, accepts it.
+const DEPARTURES: [(OperatorType, usize, &str); 1] = [(OperatorType::ReverseSubsequences, 5, "2_1")];
 
 /// A descriptor that is valid except that its tensor `role` has that data type and dimension count.
 fn desc(operator: OperatorType, role: TensorRole, data_type: TensorDataType, count: usize) -> OperatorDesc {
@@ -76,7 +80,9 @@ fn every_cell_of_the_tables() {
 
 fn check(level: FeatureLevel, operator: OperatorType, role: TensorRole, data_type: TensorDataType, count: usize) {
     let cell = format!("{level}, {}, {}, {data_type}, {count} dimensions", operator.name(), role.name());
-    let (type_from, count_from) = from_pages(role, operator, data_type, count);
+    let (type_from, of_pages) = from_pages(role, operator, data_type, count);
+    let departure = DEPARTURES.iter().find(|(of, counts, _)| (*of, *counts) == (operator, count));
+    let count_from = departure.map(|(.., level)| *level).or(of_pages);
     let reached = |from: Option<&str>| from.is_some_and(|from| from <= level.name());
     let exists = level.name() >= "2_1";
     let verdict = validate(&desc(operator, role, data_type, count), level);
@@ -106,6 +112,21 @@ fn check(level: FeatureLevel, operator: OperatorType, role: TensorRole, data_typ
     let types = support.as_ref().is_some_and(|support| support.data_types.contains(&data_type));
     let counts = support.as_ref().is_some_and(|support| support.dimension_counts.contains(&count));
     assert_eq!((types, counts), (exists && reached(type_from), exists && reached(count_from)), "{cell}");
+}
+
+#[test]
+fn departures_from_the_pages_are_as_recorded() {
+    let (first, older) = ("1.0.200610".to_owned(), "2_1");
+    for (operator, count, level) in DEPARTURES {
+        let (_, of_pages) = from_pages(TensorRole::Output, operator, Float32, count);
+        assert!(level == older && of_pages.is_some_and(|page| page > level), "it departs");
+        let records = recorded::verdicts();
+        let is_it = |record: &&recorded::Record| {
+            record.desc.operator_type() == operator && record.desc.output_tensor().sizes.len() == count
+        };
+        let accepted = records.iter().filter(is_it).filter(|record| record.accepted_by().contains(&first)).count();
+        assert!(accepted > 0, "{first} accepts none of {count} dimensions");
+    }
 }
 
 #[test]

@@ -33,20 +33,17 @@ fn names(runs: &[Run]) -> Vec<String> {
         let without_file = run.label.strip_suffix(&run.file).and_then(|rest| rest.strip_suffix(", "));
         let (rest, file) = without_file.map_or((&*run.label, ""), |rest| (rest, &*run.file));
         let (tool, device) = rest.split_once(" on ").unwrap_or((rest, ""));
-        [tool, device, file].map(str::to_owned)
+        [tool, device, file].map(|part| clipped(part, NAME))
     };
     let parts: Vec<[String; 3]> = runs.iter().map(parts).collect();
-    let is_there = |part: &usize| parts.iter().all(|parts| !parts[*part].is_empty());
-    let differing: Vec<usize> = (0..3).filter(|&n| parts.iter().any(|part| part[n] != parts[0][n])).collect();
-    let part = (differing.len() == 1).then(|| differing[0]).filter(is_there);
-    let name = |(n, run): (usize, &Run)| clipped(part.map_or(&run.label, |part| &parts[n][part]), NAME);
-    let names: Vec<String> = runs.iter().enumerate().map(name).collect();
-    let is_alone = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
-    let letter = |(n, name): (usize, &String)| match is_alone(name) {
-        true => name.clone(),
-        false => format!("{name} ({})", char::from(b'A' + n as u8)),
+    let differs = |n: &usize| parts.iter().any(|part| part[*n] != parts[0][*n]);
+    let names: Vec<String> = match (0..3).filter(differs).collect::<Vec<_>>()[..] {
+        [n] if parts.iter().all(|part| !part[n].is_empty()) => parts.iter().map(|part| part[n].clone()).collect(),
+        _ => runs.iter().map(|run| clipped(&run.label, NAME)).collect(),
     };
-    names.iter().enumerate().map(letter).collect()
+    let is_alone = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+    let letters = names.iter().zip('A'..);
+    letters.map(|(name, letter)| if is_alone(name) { name.clone() } else { format!("{name} ({letter})") }).collect()
 }
 
 /// Runs with the figures of every case that one of them has.
@@ -137,20 +134,21 @@ impl Comparison {
         let pair = |n: usize| {
             let names = [&*runs[0].name, &runs[n].name];
             let mut verdict = Verdict::of_pair(&rows, n, names, threshold, other_machine[n - 1].as_deref());
-            verdict.sentence += &outputs[n - 1].ending();
+            let (outputs, unknown) = (outputs[n - 1].different.len(), outputs[n - 1].unknown());
+            if outputs > 0 {
+                verdict.sentence += &format!("; {} not equal{unknown}", counted(outputs, "output"));
+            }
             verdict
         };
         let verdicts = match runs.len() {
             1 => vec![Verdict::of_run(&rows, &runs[0].name)],
             count => (1..count).map(pair).collect(),
         };
-        for n in 1..runs.len() {
+        for (n, outputs) in outputs.iter().enumerate().map(|(n, outputs)| (n + 1, outputs)) {
             let others = rows.iter().filter(|row| row.other_model[n]).map(|row| row.work.name());
-            let others: Vec<String> = others.chain(outputs[n - 1].other_models.clone()).collect();
-            if !others.is_empty() {
-                let [a, b] = [&runs[0].name, &runs[n].name];
-                not_compared.insert(format!("another model in '{b}' than in '{a}': {}", others.join("; ")));
-            }
+            let others: Vec<String> = others.chain(outputs.other_models.clone()).collect();
+            let names = format!("another model in '{}' than in '{}'", runs[n].name, runs[0].name);
+            not_compared.extend((!others.is_empty()).then(|| format!("{names}: {}", others.join("; "))));
         }
         let warnings = notes::warnings(&runs, &rows, &other_machine);
         let report = schema::MARK;

@@ -84,8 +84,8 @@ fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Re
 /// What a baseline on the CPU reads, which a fill does not, and writes. Untouched pages would all be one page of zeros.
 fn memory_on_cpu(work: &Work) -> Result<(Vec<u8>, Vec<u8>)> {
     let bytes = usize::try_from(work.bytes)?;
-    let is_copy = work.mode == Mode::BaselineOfCopies;
-    Ok(if is_copy { (vec![1; bytes / 2], vec![2; bytes / 2]) } else { (Vec::new(), vec![2; bytes]) })
+    let read = if work.mode == Mode::BaselineOfCopies { bytes / 2 } else { 0 };
+    Ok((vec![1; read], vec![2; bytes - read]))
 }
 
 /// Fills bytes, or copies them if there are any to read.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::cell::LEAST_FLOOR_BYTES;
 use super::{Row, RunSummary};
-use crate::bench::numbers::{counted, percent};
+use crate::bench::numbers::percent;
 use crate::bench::work::Mode;
 
 /// A share of the baseline's speed above which the baseline, or the case, is measured wrongly.
@@ -43,21 +43,21 @@ pub fn warnings(runs: &[RunSummary], rows: &[Row], other_machine: &[Option<Strin
             warn(n, format!("WARNING: the suites differ, so models of one name may, too: {suites}"));
         }
         if run.timing != first.timing {
-            let (kind, differ) = match ways(&first.timing) == ways(&run.timing) {
-                true => ("NOTE", "were timed in one way, but not in all details"),
-                false => ("WARNING", "were timed differently"),
+            let names = format!("{} and {}", first.name, run.name);
+            let [a, b] = [first, run].map(|run| if run.timing.is_empty() { "not known" } else { &run.timing });
+            let text = match ways(&first.timing) == ways(&run.timing) {
+                true => format!("NOTE: {names} were timed in one way, but not in all details; see their timing"),
+                false => format!("WARNING: {names} were timed differently. {}: {a}. {}: {b}", first.name, run.name),
             };
-            let details = [(first, run), (run, first)].map(|(run, other)| of_timing(run, &other.timing));
-            warn(n, format!("{kind}: {} and {} {differ}{}", first.name, run.name, details.concat()));
+            warn(n, text);
         }
         // In place on half the memory of a copy, more stays in the cache.
-        let shares = rows.iter().filter(|row| row.work.mode != Mode::InPlace && row.work.bytes >= LEAST_FLOOR_BYTES);
-        let shares = shares.filter_map(|row| row.cells[n].as_ref()?.of_baseline);
-        let shares: Vec<f64> = shares.filter(|share| *share > MOST_OF_BASELINE).collect();
-        if !shares.is_empty() {
-            let most = percent(shares.iter().copied().fold(0.0, f64::max));
-            let cases = counted(shares.len(), "case");
-            warn(n, format!("WARNING: {} moves memory faster than its baseline can, at up to {most} of its speed in {cases}: the baseline is too slow", run.name));
+        let in_memory = rows.iter().filter(|row| row.work.mode != Mode::InPlace && row.work.bytes >= LEAST_FLOOR_BYTES);
+        let shares = in_memory.filter_map(|row| row.cells[n].as_ref()?.of_baseline);
+        let most = shares.fold(0.0, f64::max);
+        if most > MOST_OF_BASELINE {
+            let speed = format!("at up to {} of the baseline's speed", percent(most));
+            warn(n, format!("WARNING: {} runs {speed}: the baseline is too slow", run.name));
         }
         let failed = rows.iter().filter(|row| row.causes[n].is_some()).count();
         if failed > 0 {
@@ -66,17 +66,6 @@ pub fn warnings(runs: &[RunSummary], rows: &[Row], other_machine: &[Option<Strin
         }
     }
     warnings
-}
-
-/// The words about a run's timing that the other's does not have.
-fn of_timing(run: &RunSummary, other: &str) -> String {
-    let is_own = |part: &&str| !other.split(", ").any(|other| other == *part);
-    let own = run.timing.split(", ").filter(is_own).collect::<Vec<_>>().join(", ");
-    match (run.timing.is_empty(), own.is_empty()) {
-        (true, _) => format!(". {}: not known", run.name),
-        (_, true) => String::new(),
-        _ => format!(". {}: {own}", run.name),
-    }
 }
 
 /// What changes times by much: the clock, the cache, and whether it is known.

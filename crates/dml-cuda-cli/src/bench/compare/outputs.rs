@@ -13,8 +13,8 @@ pub struct Outputs {
     pub equal: usize,
     /// Names of outputs that must be equal and are not.
     pub different: Vec<String>,
-    /// Whether both runs say that their models of these are the same. Older runs do not say it.
-    pub models_are_known: bool,
+    /// Whether an older run does not say that its models of these are the same.
+    pub of_unknown_models: bool,
     /// Names of outputs that are of other models in the two runs.
     pub other_models: Vec<String>,
     /// Names of outputs that differ as docs/directml.md describes.
@@ -32,7 +32,7 @@ pub struct Outputs {
 
 impl Outputs {
     pub fn new(first: &Run, other: &Run) -> Self {
-        let mut found = Self { models_are_known: true, ..Self::default() };
+        let mut found = Self::default();
         let is_directml = directml(first) || directml(other);
         for (name, b) in &other.outputs {
             let a = first.outputs.get(name);
@@ -44,7 +44,7 @@ impl Outputs {
                     found.expected.push(name.clone());
                 }
                 (Some(Outcome::Bytes(_)), Outcome::Bytes(_)) => {
-                    found.models_are_known &= !model.is_empty() && !b.model.is_empty();
+                    found.of_unknown_models |= model.is_empty() || b.model.is_empty();
                     found.different.push(name.clone());
                 }
                 (Some(Outcome::NotCompared(why)), _) | (_, Outcome::NotCompared(why)) => {
@@ -63,22 +63,13 @@ impl Outputs {
         found
     }
 
-    /// What the sentence of a verdict says of them at its end.
-    pub fn ending(&self) -> String {
-        let (outputs, unknown) = (counted(self.different.len(), "output"), self.unknown());
-        if self.different.is_empty() {
-            String::new()
+    /// What may explain that outputs are not equal.
+    pub fn unknown(&self) -> &'static str {
+        const UNKNOWN: &str = ", perhaps because the models are not, which older runs do not say";
+        if self.of_unknown_models {
+            UNKNOWN
         } else {
-            format!("; {outputs} not equal{unknown}")
-        }
-    }
-
-    /// What may explain the difference.
-    fn unknown(&self) -> &'static str {
-        if self.models_are_known {
             ""
-        } else {
-            ", perhaps because the models are not, which older runs do not say"
         }
     }
 

@@ -259,15 +259,35 @@ fn warnings_are_graded() {
     let usual = || of(gpu, "full 1", 1.0);
     for (a, b, found) in [
         (usual(), usual(), &[][..]),
-        (usual(), of(&format!("{gpu}, specialized kernels"), "full 1", 1.0), &["NOTE: full 1 (A) and full 1 (B) were timed in one way, but not in all details. full 1 (B): specialized kernels"]),
-        (usual(), of("the host's clock", "full 1", 1.0), &["WARNING: full 1 (A) and full 1 (B) were timed differently. "]),
+        (
+            usual(),
+            of(&format!("{gpu}, specialized kernels"), "full 1", 1.0),
+            &["NOTE: full 1 (A) and full 1 (B) were timed in one way, but not in all details; see their timing"],
+        ),
+        (
+            usual(),
+            of("the host's clock", "full 1", 1.0),
+            &["WARNING: full 1 (A) and full 1 (B) were timed differently. "],
+        ),
         (usual(), of("", "full 1", 1.0), &["WARNING: full 1 (A) and full 1 (B) were timed differently. "]),
-        (usual(), of(gpu, "full 2", 1.0), &["WARNING: the suites differ, so models of one name may, too: full 1 ran full 1, and"]),
-        (usual(), of(gpu, "full 1", 1.25), &["WARNING: full 1 (B) moves memory faster than its baseline can, at up to 125 % of its speed in 1 case"]),
+        (
+            usual(),
+            of(gpu, "full 2", 1.0),
+            &["WARNING: the suites differ, so models of one name may, too: full 1 ran full 1, and"],
+        ),
+        (
+            usual(),
+            of(gpu, "full 1", 1.25),
+            &["WARNING: full 1 (B) runs at up to 125 % of the baseline's speed: the baseline is too slow"],
+        ),
     ] {
         let warnings = Comparison::new(&[a, b], 5.0).warnings;
         let is_said = warnings.iter().zip(found).all(|(warning, words)| warning.text.starts_with(words));
-        assert!(warnings.len() == found.len() && is_said, "{:?} {found:?}", warnings.iter().map(|warning| &warning.text).collect::<Vec<_>>());
+        assert!(
+            warnings.len() == found.len() && is_said,
+            "{:?} {found:?}",
+            warnings.iter().map(|warning| &warning.text).collect::<Vec<_>>()
+        );
     }
 }
 

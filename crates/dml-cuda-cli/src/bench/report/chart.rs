@@ -23,9 +23,12 @@ const LEFT: f64 = 52.0;
 /// The size of text, and of the title.
 const TEXT: f64 = 13.0;
 const TITLE: f64 = 15.0;
-/// The width of a character of size 1.
+const RADIUS: f64 = 3.0;
+/// The width of a character of size 1, and of a bold one.
 const CHARACTER: f64 = 0.56;
-/// With more cases than these, only the least and the greatest of each kind have their names next to their marks.
+const BOLD: f64 = 0.64;
+/// With more cases than these, only the least and the greatest of each kind have their names next to their marks, and none
+/// has its interval.
 const MOST_NAMES: usize = 48;
 
 /// The values at both ends of the picture.
@@ -60,52 +63,48 @@ impl Axis {
 struct Mark<'a> {
     row: &'a Row,
     point: Point,
-    radius: f64,
+    /// Where its interval begins and ends. Where there are many cases, only the mark is drawn.
+    interval: (f64, f64),
     begin: f64,
     end: f64,
     name: Option<(String, f64, &'static str)>,
 }
 
 impl<'a> Mark<'a> {
-    fn new(row: &'a Row, point: Point, radius: f64, axis: &Axis, is_named: bool) -> Self {
-        let (x, low, high) = (axis.x(point.0), axis.x(point.1 .0), axis.x(point.1 .1));
-        let (begin, end) = (low.min(x - radius - 1.0), high.max(x + radius + 1.0));
-        let mut mark = Self { row, point, radius, begin, end, name: None };
-        if is_named {
-            let (before, after) = (begin - LEFT - 3.0, WIDTH - 3.0 - end);
-            let is_in_place = row.work.mode == Mode::InPlace && row.group != "in place";
-            let name = row.work.case.clone() + if is_in_place { ", in place" } else { "" };
-            let width = |name: &str| name.chars().count() as f64 * CHARACTER * TEXT;
-            let is_after = width(&name) <= after || after >= before;
-            let name = clipped(&name, (before.max(after) / CHARACTER / TEXT) as usize);
-            let width = width(&name) + 3.0;
-            mark.name = Some(match is_after {
-                true => (name, end + 3.0, "start"),
-                false => (name, begin - 3.0, "end"),
-            });
-            (mark.begin, mark.end) = if is_after { (begin, end + width) } else { (begin - width, end) };
+    /// The name is on the side that has more room.
+    fn new(row: &'a Row, point: Point, axis: &Axis, is_named: bool, is_alone: bool) -> Self {
+        let x = axis.x(point.0);
+        let (low, high) = if is_alone { (x, x) } else { (axis.x(point.1 .0), axis.x(point.1 .1)) };
+        let (mut begin, mut end) = (low.min(x - RADIUS - 1.0), high.max(x + RADIUS + 1.0));
+        let (before, after) = (begin - LEFT - 3.0, WIDTH - 3.0 - end);
+        let is_in_place = row.work.mode == Mode::InPlace && row.group != "in place";
+        let name = row.work.case.clone() + if is_in_place { ", in place" } else { "" };
+        let name = clipped(&name, (before.max(after) / CHARACTER / TEXT) as usize);
+        let width = name.chars().count() as f64 * CHARACTER * TEXT + 3.0;
+        let (x, anchor) = if after >= before { (end + 3.0, "start") } else { (begin - 3.0, "end") };
+        match after >= before {
+            _ if !is_named => {}
+            true => end += width,
+            false => begin -= width,
         }
-        mark
+        let name = is_named.then_some((name, x, anchor));
+        Self { row, point, interval: (low, high), begin, end, name }
     }
 
     fn drawn(&self, axis: &Axis, n: usize, y: f64) -> Markup {
         let (row, (value, (low, high))) = (self.row, self.point);
-        let status = row.changes.get(n).copied().flatten().map(|change| change.status);
-        let colour = match status {
-            Some(Status::Faster) => FASTER.0,
-            Some(Status::Slower) => SLOWER.0,
-            _ => OTHER.0,
+        let (colour, fill) = match row.changes.get(n).copied().flatten().map(|change| change.status) {
+            Some(Status::Faster) => (FASTER.0, FASTER.0),
+            Some(Status::Slower) => (SLOWER.0, SLOWER.0),
+            Some(Status::Unsure) => (OTHER.0, PAPER.0),
+            _ => (OTHER.0, OTHER.0),
         };
-        let fill = if status == Some(Status::Unsure) { PAPER.0 } else { colour };
-        let figure = match row.cells.len() {
-            1 => percent(value),
-            _ => format!("{} ({} to {})", times(value), times(low), times(high)),
-        };
+        let shown = if row.cells.len() == 1 { percent } else { times };
         html! {
             g {
-                title { (row.work.name()) ": " (figure) }
-                line x1=(axis.x(low)) x2=(axis.x(high)) y1=(y) y2=(y) stroke=(colour) stroke-width="1.5" {}
-                circle cx=(axis.x(value)) cy=(y) r=(self.radius) fill=(fill) stroke=(colour) {}
+                title { (row.work.name()) ": " (shown(value)) " (" (shown(low)) " to " (shown(high)) ")" }
+                line x1=(self.interval.0) x2=(self.interval.1) y1=(y) y2=(y) stroke=(colour) stroke-width="1.5" {}
+                circle cx=(axis.x(value)) cy=(y) r=(RADIUS) fill=(fill) stroke=(colour) {}
                 @if let Some((name, x, anchor)) = &self.name { (written((*x, y + 4.5), TEXT, "400", anchor, name)) }
             }
         }
@@ -126,7 +125,7 @@ impl Drawing {
     /// A line of text below all others, smaller if it is long.
     fn line(&mut self, size: f64, weight: &str, text: &str) {
         self.y += (size * 1.35).round();
-        let most = |size: f64| (WIDTH - 2.0 * MARGIN) / CHARACTER / size;
+        let most = |size: f64| (WIDTH - 2.0 * MARGIN) / BOLD / size;
         let text = clipped(text, most(0.7 * size) as usize);
         let size = round(size.min(size * most(size) / text.chars().count() as f64));
         self.add(written((MARGIN, self.y), size, weight, "start", &text));
@@ -138,34 +137,15 @@ impl Drawing {
         let low = points.iter().map(|(_, (_, (low, _)))| *low).fold(0.75, f64::min) / 1.06;
         let high = points.iter().map(|(_, (_, (_, high)))| *high).fold(1.33, f64::max) * 1.06;
         let axis = Axis { low, high };
-        let has_all_names = points.len() <= MOST_NAMES;
-        let radius = if has_all_names { 3.5 } else { 2.5 };
         let is_share = comparison.runs.len() == 1;
-        if !has_all_names {
+        if points.len() > MOST_NAMES {
             self.ticks(&axis, is_share);
         }
-        for kind in &verdict.kinds {
-            let (mean, range) = kind.figures();
-            self.y += 4.0;
-            self.line(
-                TEXT,
-                "600",
-                &format!("{}: {mean} ({range}), {}", kind.short_name(), counted(kind.cases, "case")),
-            );
-            let mut of_kind: Vec<(&Row, Point)> =
-                points.iter().filter(|(row, _)| row.group == kind.name).copied().collect();
-            of_kind.sort_by(|(_, (a, _)), (_, (b, _))| a.total_cmp(b));
-            let last = of_kind.len().saturating_sub(1);
-            let is_named = |place: usize| has_all_names || place == 0 || place == last;
-            let marks = of_kind.iter().enumerate();
-            let marks = marks.map(|(place, &(row, point))| Mark::new(row, point, radius, &axis, is_named(place)));
-            self.kind(&verdict.types, kind.mean, marks.collect(), &axis, n);
-        }
+        verdict.kinds.iter().for_each(|kind| self.kind(&verdict.types, kind, &points, &axis, n));
         self.ticks(&axis, is_share);
         self.y += 19.0;
-        for (x, anchor, text) in [(LEFT, "start", "← slower"), (WIDTH - MARGIN, "end", "faster →")] {
-            self.add(written((x, self.y), TEXT, "600", anchor, text));
-        }
+        self.add(written((LEFT, self.y), TEXT, "600", "start", "← slower"));
+        self.add(written((WIDTH - MARGIN, self.y), TEXT, "600", "end", "faster →"));
         self.line(TEXT, "400", &verdict.unit);
         self.y += 12.0;
     }
@@ -178,41 +158,46 @@ impl Drawing {
         }
     }
 
-    /// A row for each type, in which no mark and no name is over another. Behind them are the mean, as a bar from 1 on,
-    /// and lines at the axis's ticks.
-    fn kind(&mut self, types: &[Group], mean: f64, marks: Vec<Mark>, axis: &Axis, n: usize) {
+    /// A kind's figures, and a row for each type, in which no mark and no name is over another. Behind them are the mean,
+    /// as a bar from 1 on, and lines at the axis's ticks.
+    fn kind(&mut self, types: &[Group], kind: &Group, points: &[(&Row, Point)], axis: &Axis, n: usize) {
+        let ((mean, range), cases) = (kind.figures(), counted(kind.cases, "case"));
+        self.y += 4.0;
+        self.line(TEXT, "600", &format!("{}: {mean} ({range}), {cases}", kind.short_name()));
         let (behind, top) = (self.body.len(), self.y + 5.0);
         self.y = top;
         for name in types.iter().map(|group| &group.name) {
-            let mut of_type: Vec<&Mark> = marks.iter().filter(|mark| mark.row.work.data_type == *name).collect();
-            of_type.sort_by(|a, b| a.begin.total_cmp(&b.begin));
-            let mut lanes: Vec<Vec<&Mark>> = Vec::new();
-            for mark in of_type {
-                let is_free = |lane: &&mut Vec<&Mark>| lane.last().is_none_or(|last| last.end < mark.begin);
-                match lanes.iter_mut().find(is_free) {
+            let is_in = |(row, _): &&(&Row, Point)| row.group == kind.name && row.work.data_type == *name;
+            let is_dense = points.len() > MOST_NAMES;
+            let is_named = |value| !is_dense || [kind.range.0, kind.range.1].contains(&value);
+            let of_type = points.iter().filter(is_in).map(|(row, point)| (*row, *point));
+            let mark = |(row, at): (_, Point)| Mark::new(row, at, axis, is_named(at.0), is_dense);
+            let mut marks: Vec<Mark> = of_type.map(mark).collect();
+            marks.sort_by(|a, b| a.begin.total_cmp(&b.begin));
+            let mut lanes: Vec<Vec<Mark>> = Vec::new();
+            for mark in marks {
+                match lanes.iter_mut().find(|lane| lane.last().is_none_or(|last| last.end < mark.begin)) {
                     Some(lane) => lane.push(mark),
                     None => lanes.push(vec![mark]),
                 }
             }
+            if !lanes.is_empty() {
+                self.add(written((MARGIN, self.y + 12.5), TEXT, "400", "start", &clipped(name, 5)));
+            }
             for (place, lane) in lanes.iter().enumerate() {
-                let has_name = place == 0 || lane.iter().any(|mark| mark.name.is_some());
-                let height = if has_name { 16.0 } else { 2.0 * lane[0].radius + 1.0 };
-                if place == 0 {
-                    self.add(written((MARGIN, self.y + 12.5), TEXT, "400", "start", &clipped(name, 5)));
-                }
+                let has_text = place == 0 || lane.iter().any(|mark| mark.name.is_some());
+                let height = if has_text { 16.0 } else { 2.0 * RADIUS + 1.0 };
                 lane.iter().for_each(|mark| self.add(mark.drawn(axis, n, self.y + height / 2.0)));
                 self.y += height;
             }
         }
-        let (one, mean, height) = (axis.x(1.0), axis.x(mean), self.y - top);
-        let tick = |tick: f64| {
-            let width = if tick == 1.0 { 1.5 } else { 0.4 };
-            html! { line x1=(axis.x(tick)) x2=(axis.x(tick)) y1=(top) y2=(self.y) stroke=(INK.0) stroke-width=(width) {} }
-        };
+        let (one, mean, end) = (axis.x(1.0), axis.x(kind.mean), self.y);
+        let line =
+            |x: f64, width: f64| html! { line x1=(x) x2=(x) y1=(top) y2=(end) stroke=(INK.0) stroke-width=(width) {} };
         let background = html! {
-            rect x=(one.min(mean)) y=(top) width=(round((one - mean).abs()).max(1.0)) height=(height) fill=(FAINT.0) {}
-            @for line in axis.ticks() { (tick(line)) }
-            line x1=(mean) x2=(mean) y1=(top) y2=(self.y) stroke=(INK.0) stroke-width="3" {}
+            rect x=(one.min(mean)) y=(top) width=(round((one - mean).abs()).max(1.0)) height=(end - top) fill=(FAINT.0) {}
+            @for tick in axis.ticks() { (line(axis.x(tick), if tick == 1.0 { 1.5 } else { 0.4 })) }
+            (line(mean, 3.0))
         };
         self.body.insert_str(behind, &(background.into_string() + "\n"));
     }
@@ -263,7 +248,7 @@ pub fn of_verdict(comparison: &Comparison, n: usize) -> String {
 fn written((x, y): (f64, f64), size: f64, weight: &str, anchor: &str, text: &str) -> Markup {
     // On its paper, so that no line crosses it.
     let paper = PAPER.0;
-    html! { text x=(round(x)) y=(round(y)) paint-order="stroke" stroke=(paper) stroke-width="3" font-family="system-ui, sans-serif" font-size=(size) font-weight=(weight) text-anchor=(anchor) fill=(INK.0) { (text) } }
+    html! { text x=(round(x)) y=(round(y)) paint-order="stroke" stroke=(paper) stroke-width="5" font-family="system-ui, sans-serif" font-size=(size) font-weight=(weight) text-anchor=(anchor) fill=(INK.0) { (text) } }
 }
 
 fn round(value: f64) -> f64 {

@@ -97,7 +97,8 @@ const LENGTHS_32_64: &[TensorDataType] = &[UInt64, UInt32];
 type Row = (OperatorType, &'static [TensorRole], FeatureLevel, RangeInclusive<usize>, &'static [TensorDataType]);
 
 /// The tables of the two pages, with one exception: a reversal may have 5 dimensions from 2_1 on, as in DirectML 1.0,
-/// although the page lists four there, and five from 3_0 on. Of a tensor's rows, the last one whose level is reached applies.
+/// although the page lists four there, and five from 3_0 on. Of a tensor's rows, the last one whose level is reached
+/// applies.
 const TABLE: &[Row] = &[
     (FillValueSequence, &[Output], V2_1, 4..=4, UP_TO_32_BITS),
     (FillValueSequence, &[Output], V4_0, 1..=8, UP_TO_32_BITS),

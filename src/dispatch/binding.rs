@@ -133,9 +133,9 @@ impl BindingTable {
 
     /// Queues the operator on a stream of its device.
     ///
-    /// On a GPU this returns when the kernel is queued. It does not allocate, copy or wait, except that the first captured
-    /// dispatch of a layout loads a kernel, see [`dispatch_raw`](CompiledOperator::dispatch_raw). On the CPU it returns when
-    /// the work is done. Work on one stream runs in the order of the calls.
+    /// On a GPU this returns when the kernel is queued. It does not allocate, copy or wait, except that the first
+    /// captured dispatch of a layout loads a kernel: see [`dispatch_raw`](CompiledOperator::dispatch_raw). On the CPU
+    /// it returns when the work is done. Work on one stream runs in the order of the calls.
     ///
     /// Work queued on this crate's streams may outlive the table: dropping a buffer waits for it. If you capture the
     /// stream into your own CUDA graph, keep the table, or its operator and buffers, until the last replay is done. A

@@ -433,13 +433,13 @@ DML_CUDA_STATUS dml_cuda_get_binding_properties(const DML_CUDA_COMPILED_OPERATOR
    is the address of the output's first element. A GPU needs device memory, the CPU device host memory. If `output`
    equals InputTensor's address, the operator runs in place.
 
-   On a GPU the call allocates nothing, copies nothing and waits for nothing. Keep the memory until the work, or the last
-   replay of its graph, is done. A failed call has queued and written nothing.
+   On a GPU the call allocates nothing, copies nothing and waits for nothing. Keep the memory until the work, or the
+   last replay of its graph, is done. A failed call has queued and written nothing.
 
    A CUDA graph can capture the call. By default, the first captured call of a layout also makes the driver compile and
    load a kernel for it, in about 13 ms, or in less than 1 ms from the driver's cache. At most 1,024 such kernels stay
-   loaded per GPU. If DML_CUDA_SPECIALIZE=0 is in the environment when the device is created, captured calls use what is
-   already loaded, as fast as any other call. */
+   loaded per GPU. If DML_CUDA_SPECIALIZE=0 is in the environment when the device is created, captured calls use what
+   is already loaded, as fast as any other call. */
 DML_CUDA_STATUS dml_cuda_dispatch(const DML_CUDA_COMPILED_OPERATOR *compiled,
                                   const void *const *inputs,
                                   uint32_t input_count,

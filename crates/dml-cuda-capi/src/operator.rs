@@ -110,13 +110,13 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
 /// is the address of the output's first element. A GPU needs device memory, the CPU device host memory. If `output`
 /// equals InputTensor's address, the operator runs in place.
 ///
-/// On a GPU the call allocates nothing, copies nothing and waits for nothing. Keep the memory until the work, or the last
-/// replay of its graph, is done. A failed call has queued and written nothing.
+/// On a GPU the call allocates nothing, copies nothing and waits for nothing. Keep the memory until the work, or the
+/// last replay of its graph, is done. A failed call has queued and written nothing.
 ///
 /// A CUDA graph can capture the call. By default, the first captured call of a layout also makes the driver compile and
 /// load a kernel for it, in about 13 ms, or in less than 1 ms from the driver's cache. At most 1,024 such kernels stay
-/// loaded per GPU. If DML_CUDA_SPECIALIZE=0 is in the environment when the device is created, captured calls use what is
-/// already loaded, as fast as any other call.
+/// loaded per GPU. If DML_CUDA_SPECIALIZE=0 is in the environment when the device is created, captured calls use what
+/// is already loaded, as fast as any other call.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_dispatch(
     compiled: *const DML_CUDA_COMPILED_OPERATOR,

@@ -131,7 +131,8 @@ pub struct Options {
 
     /// Only explain how each dispatchable would run
     ///
-    /// Print the merged shape, kernels with estimates of their times, grids and bytes, and why other kernels cannot run.
+    /// Print the merged shape, kernels with estimates of their times, grids and bytes, and why other kernels cannot
+    /// run.
     #[arg(long, conflicts_with = "validate")]
     #[arg(help_heading = "Checks and explanations")]
     pub explain: bool,

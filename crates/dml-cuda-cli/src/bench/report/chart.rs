@@ -1,5 +1,5 @@
-//! The picture: a mark for each case on a logarithmic axis, by kind and type, over the mean of its kind. It is so narrow
-//! that a phone shows it.
+//! The picture: a mark for each case on a logarithmic axis, by kind and type, over the mean of its kind. It is so
+//! narrow that a phone shows it.
 
 use maud::{html, Markup};
 
@@ -27,8 +27,8 @@ const RADIUS: f64 = 3.0;
 /// The width of a character of size 1, and of a bold one.
 const CHARACTER: f64 = 0.56;
 const BOLD: f64 = 0.64;
-/// With more cases than these, only the least and the greatest of each kind have their names next to their marks, and none
-/// has its interval.
+/// With more cases than these, only the least and the greatest of each kind have their names next to their marks,
+/// and none has its interval.
 const MOST_NAMES: usize = 48;
 
 /// The values at both ends of the picture.
@@ -158,8 +158,8 @@ impl Drawing {
         }
     }
 
-    /// A kind's figures, and a row for each type, in which no mark and no name is over another. Behind them are the mean,
-    /// as a bar from 1 on, and lines at the axis's ticks.
+    /// A kind's figures, and a row for each type, in which no mark and no name is over another. Behind them are the
+    /// mean, as a bar from 1 on, and lines at the axis's ticks.
     fn kind(&mut self, types: &[Group], kind: &Group, points: &[(&Row, Point)], axis: &Axis, n: usize) {
         let ((mean, range), cases) = (kind.figures(), counted(kind.cases, "case"));
         self.y += 4.0;

@@ -58,7 +58,7 @@ def scanned(x):
 def times_of_torch(name, width, shape, dim, of):
     import dml_cuda.torch
     import torch
-    from dml_cuda import _inductor
+    from dml_cuda.torch import inductor
     from torch_times import DEVICE, gather, timed
 
     torch._inductor.config.fx_graph_cache = torch._inductor.config.autotune_local_cache = False
@@ -68,10 +68,10 @@ def times_of_torch(name, width, shape, dim, of):
     count = max(3, min(60, (1 << 27) // (width * torch.Size(shape).numel())))
     sets = [(make(), torch.randint(0, shape[dim] + 1, of, device=DEVICE)) for _ in range(count)]
     times, results, ours = [], [], dml_cuda.torch.reverse_subsequences
-    for r, rule in ((ours, _inductor.is_fused), (gather, None), (ours, lambda *_: False)):
+    for r, rule in ((ours, inductor.is_fused), (gather, None), (ours, lambda *_: False)):
         torch._dynamo.reset()
         program = torch.compile(lambda x, n: PROGRAMS[name](lambda x: r(x, n, dim), x, torch), dynamic=name == "dynamic")
-        with mock.patch.object(_inductor, "is_fused", rule):
+        with mock.patch.object(inductor, "is_fused", rule):
             results.append(program(*sets[0]))
         times.append(min(timed([lambda s=s: program(*s) for s in sets]) for _ in range(3)))
         assert torch.equal(results[-1], results[0]), name

@@ -14,7 +14,7 @@ from unittest import mock
 
 import dml_cuda.torch as dt
 import torch
-from dml_cuda import _rnn
+from dml_cuda.torch import rnn as _rnn
 from torch_times import DEVICE, GPU, gather, host_times, timed
 
 SMALL = sys.argv[1:] == ["small"]

@@ -11,7 +11,7 @@ from unittest import mock
 
 from with_torch import CUDA, torch  # first: without PyTorch it skips this module
 
-from dml_cuda import _rnn
+from dml_cuda.torch import rnn as _rnn
 from test_rnn import BATCH, FEATURES, HIDDEN, LENGTHS, STEPS, Plain, kinds, states
 
 

@@ -12,8 +12,8 @@ from with_torch import CUDA, DEVICES, Module, Seen, dt, model, same, torch
 
 import dml_cuda
 import numpy as np
-from dml_cuda import _rnn
-from dml_cuda._torch_operators import watched
+from dml_cuda.torch import rnn as _rnn
+from dml_cuda.torch.operators import watched
 from programs import run_python
 from test_numpy import check_errors
 
@@ -376,7 +376,7 @@ class Torch(unittest.TestCase):
             dt.reverse_padded_sequence(x, torch.tensor([3, 4])).sum().backward()
             output, states = dt.BidirectionalRNN(torch.nn.LSTM(3, 5, bidirectional=True))(x, torch.tensor([3, 4]))
             output.sum().backward()
-            print(state() == before, [name for name in ("torch._dynamo", "torch._inductor", "dml_cuda._inductor") if name in sys.modules])
+            print(state() == before, [name for name in ("torch._dynamo", "torch._inductor", "dml_cuda.torch.inductor") if name in sys.modules])
         """
         done = run_python("-c", program)
         self.assertEqual(done.stdout, "True []\n", done.stderr)

@@ -8,7 +8,7 @@ from unittest import mock
 
 from with_torch import CUDA, Module, dt, model, same, torch  # first: without PyTorch it skips this module
 
-import dml_cuda._inductor as inductor
+import dml_cuda.torch.inductor as inductor
 from programs import run_python
 from torch._inductor.utils import run_and_get_code
 
@@ -151,7 +151,7 @@ class Compiled(unittest.TestCase):
             self.check(lambda r, x, n: many(r, x @ x.transpose(1, 2), n), tensor(3, 7, 5), lengths(3, 1, 1), exact=CUDA)
 
     def test_fills(self):
-        """dml_cuda._inductor has arithmetic of its own here, too. Eager calls are the kernels."""
+        """dml_cuda.torch.inductor has arithmetic of its own here, too. Eager calls are the kernels."""
         n = lengths(6)
         for name in ("int8", "uint8", "int16", "int32", "int64", "uint64", "float32", "float16"):
             dtype, integers = getattr(torch, name), "int" in name
@@ -236,7 +236,7 @@ class Compiled(unittest.TestCase):
         for module, name in (("lowering", "register_lowering"), ("ir", "Pointwise"), ("virtualized", "ops")):
             program = f"""
 import logging, torch, torch._inductor.lowering, torch._inductor.ir, torch._inductor.virtualized, dml_cuda.torch as dt
-import dml_cuda._inductor as inductor
+import dml_cuda.torch.inductor as inductor
 class Other:
     def __getattr__(self, name): raise AttributeError(name)
 from unittest import mock
@@ -249,4 +249,4 @@ print(torch.equal(torch.compile(f)(x), f(x)))
 """
             done = run_python("-c", program, TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
             self.assertEqual(done.stdout, "True\n", done.stderr)
-            self.assertRegex(done.stderr, r"dml_cuda._inductor (O|An o)perators? stays? (operators|one) in PyTorch")
+            self.assertRegex(done.stderr, r"dml_cuda.torch.inductor (O|An o)perators? stays? (operators|one) in PyTorch")

@@ -13,7 +13,7 @@ from typing import Any
 import sympy  # PyTorch needs it, too
 import torch
 
-from ._arguments import scalar_bits
+from .._arguments import scalar_bits
 
 _Call = Callable[..., Any]
 _log = logging.getLogger(__name__)

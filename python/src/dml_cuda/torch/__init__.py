@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from ._arguments import check_batch, integer, shown
-from ._rnn import BidirectionalRNN
-from ._torch_operators import FILL_TYPES, as_lengths, check_tensor, fill, reverse_batch
-from ._torch_operators import reverse_subsequences, reverse_subsequences_
+from .._arguments import check_batch, integer, shown
+from .rnn import BidirectionalRNN
+from .operators import FILL_TYPES, as_lengths, check_tensor, fill, reverse_batch
+from .operators import reverse_subsequences, reverse_subsequences_
 
 __all__ = [
     "BidirectionalRNN",
@@ -103,9 +103,9 @@ def onnx_translation_table() -> dict[Any, Any]:
     gather. ONNX Runtime then runs the model alone. With :func:`dml_cuda.onnxruntime_library_path` it can run
     ReverseSequence by this library's kernels.
     """
-    from . import _onnx
+    from . import onnx
 
-    return {torch.ops.dml_cuda.reverse_subsequences.default: _onnx.reverse_subsequences}
+    return {torch.ops.dml_cuda.reverse_subsequences.default: onnx.reverse_subsequences}
 
 
 def _out(x: torch.Tensor, lengths: Any, dim: int, out: Any) -> torch.Tensor:

@@ -16,8 +16,8 @@ from torch.autograd import forward_ad
 from torch.library import Library
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from . import _library as _lib
-from ._arguments import axis_from_front, axis_of_lanes, check_kind, host_lengths, is_masked, scalar_bits, shown
+from .. import _library as _lib
+from .._arguments import axis_from_front, axis_of_lanes, check_kind, host_lengths, is_masked, scalar_bits, shown
 
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 if VERSION < (2, 8):
@@ -153,9 +153,9 @@ def _register_lowerings() -> None:
     """For Inductor, if it is loaded. Loading it takes seconds. Every program passes the rules below before Inductor
     lowers it."""
     if "torch._inductor.lowering" in sys.modules:
-        from . import _inductor
+        from . import inductor
 
-        _inductor.register()
+        inductor.register()
 
 
 def _reverse_fake(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import torch
 
-from ._arguments import check_batch
-from ._torch_operators import VERSION, as_lengths, check_tensor, follows, reverse_batch
+from .._arguments import check_batch
+from .operators import VERSION, as_lengths, check_tensor, follows, reverse_batch
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)

@@ -10,7 +10,7 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .._arguments import check_batch, integer, shown
 from .rnn import BidirectionalRNN
-from .operators import FILL_TYPES, as_lengths, check_tensor, fill, reverse_batch
+from .operators import FILL_TYPES, as_lengths, check_tensor, fill, register_builtin, reverse_batch
 from .operators import reverse_subsequences, reverse_subsequences_
 
 __all__ = [
@@ -92,7 +92,7 @@ def fill_value_sequence(
     return fill(sizes, start, delta, dtype, place)
 
 
-torch.jit._builtins._register_builtin(fill_value_sequence, "dml_cuda::fill_value_sequence")
+register_builtin(fill_value_sequence)
 
 
 def onnx_translation_table() -> dict[Any, Any]:

@@ -18,12 +18,14 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .. import _library as _lib
 from .._arguments import axis_from_front, axis_of_lanes, check_kind, host_lengths, is_masked, scalar_bits, shown
+from ._private import exists, private
 
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 if VERSION < (2, 8):
     raise ImportError(f"dml_cuda.torch needs PyTorch 2.8 or newer, found {torch.__version__}")
 # libdml_cuda_torch.so may have registered the operators.
-if not torch._C._dispatch_has_kernel("dml_cuda::reverse_subsequences"):
+_HAS_KERNEL = "torch._C._dispatch_has_kernel"
+if not (exists(_HAS_KERNEL) and private(_HAS_KERNEL)("dml_cuda::reverse_subsequences")):
     _lib.check(_lib.library.dml_cuda_register_torch)
 
 # A module that is imported again replaces the kernels that it had registered, not the operator that it had defined.
@@ -45,8 +47,23 @@ FILL_TYPES = {getattr(torch, name.lower()): name for name in _lib.FILL_TYPES}
 _LENGTHS = frozenset((torch.int32, torch.uint32, torch.int64, torch.uint64))
 _NARROW_LENGTHS = frozenset((torch.int8, torch.uint8, torch.int16, torch.uint16))
 
+_is_compiling = torch.compiler.is_compiling
+is_tracing = private("torch._C._is_tracing")
+_modes = private("torch._C._len_torch_dispatch_stack")
+_function_modes = private("torch._C._is_torch_function_mode_enabled")
+_includes, _PRE_DISPATCH = private("torch._C._dispatch_tls_is_dispatch_key_included"), torch._C.DispatchKey.PreDispatch
+_in_transform = private("torch._C._are_functorch_transforms_active")
+_with_gradient = torch.is_grad_enabled
+_Tensor = torch.Tensor
+_BelowAutograd = private("torch._C._AutoDispatchBelowAutograd")
+_after_autograd = private("torch._C._after_autograd_keyset")
+_set_tangents = private("torch.autograd.forward_ad._set_fwd_grad_enabled")
+_is_single_level = private("torch._C._functorch.get_single_level_autograd_function_allowed")
+_set_single_level = private("torch._C._functorch.set_single_level_autograd_function_allowed")
+_unpack_dual, _DisableDispatch = private("torch._VF._unpack_dual"), private("torch._C._DisableTorchDispatch")
 
-class _Reversal(torch.autograd.function._SingleLevelFunction):  # type: ignore[misc]
+
+class _Reversal(private("torch.autograd.function._SingleLevelFunction")):  # type: ignore[misc]
     """A reversal at one level of autograd. torch.func has a level for each transform, and calls the operator at
     each."""
 
@@ -62,11 +79,11 @@ class _Reversal(torch.autograd.function._SingleLevelFunction):  # type: ignore[m
         ctx.save_for_forward(lengths)
         # PyTorch has turned gradients off for this function. The levels below need them.
         with (
-            torch._C._AutoDispatchBelowAutograd(),
+            _BelowAutograd(),
             torch.set_grad_enabled(with_gradient),
-            forward_ad._set_fwd_grad_enabled(True),
+            _set_tangents(True),
         ):
-            return _reverse.redispatch(keyset & torch._C._after_autograd_keyset, x, lengths, dim)
+            return _reverse.redispatch(keyset & _after_autograd, x, lengths, dim)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
@@ -86,20 +103,20 @@ def follows(x: torch.Tensor) -> bool:
     if x.layout is not torch.strided:
         return False  # the operator refuses it
     # Compiled programs enter levels of tangents only in C++. No mode sees this look.
-    with torch._C._DisableTorchDispatch():
-        return torch._VF._unpack_dual(x, level=0)[1] is not None
+    with _DisableDispatch():
+        return _unpack_dual(x, level=0)[1] is not None
 
 
 def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
     if not follows(x):
-        with torch._C._AutoDispatchBelowAutograd():
-            return _reverse.redispatch(keyset & torch._C._after_autograd_keyset, x, lengths, dim)
-    allowed = torch._C._functorch.get_single_level_autograd_function_allowed()
-    torch._C._functorch.set_single_level_autograd_function_allowed(True)
+        with _BelowAutograd():
+            return _reverse.redispatch(keyset & _after_autograd, x, lengths, dim)
+    allowed = _is_single_level()
+    _set_single_level(True)
     try:
         return _Reversal.apply(keyset, torch.is_grad_enabled(), x, lengths, dim)
     finally:
-        torch._C._functorch.set_single_level_autograd_function_allowed(allowed)
+        _set_single_level(allowed)
 
 
 def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
@@ -109,8 +126,8 @@ def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim:
         x.copy_(_reverse(x, lengths, dim))
         return
     version = x._version
-    with torch._C._AutoDispatchBelowADInplaceOrView():
-        _reverse_in_place.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, x, lengths, dim)
+    with private("torch._C._AutoDispatchBelowADInplaceOrView")():
+        _reverse_in_place.redispatch(keyset & private("torch._C._after_ADInplaceOrView_keyset"), x, lengths, dim)
     if x._version == version:  # x is only traced. The kernels count, so that a backward pass that saved x is an error.
         torch.autograd.graph.increment_version(x)
 
@@ -186,7 +203,7 @@ def _fill(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, devic
     if output.device.type not in ("cpu", "cuda"):
         raise ValueError(f"device is {output.device}, must be the CPU or a CUDA GPU")
     ordinal = output.device.index if output.is_cuda else None
-    stream = 0 if ordinal is None else torch._C._cuda_getCurrentRawStream(ordinal)
+    stream = 0 if ordinal is None else private("torch._C._cuda_getCurrentRawStream")(ordinal)
     of_output = _lib.Array(output.data_ptr(), (output.numel(),), None, np.dtype(name.lower()), ordinal)
     _lib.fill(of_output, name, bits, _lib.RESULT, stream)
     return output
@@ -202,8 +219,9 @@ _library.impl("fill_value_sequence", _fill, "BackendSelect")
 # Where nothing watches a call, the kernels run without the rule above, which takes more time than a launch.
 for _name in ("_reverse_subsequences", "_reverse_subsequences_"):
     _library.impl(_name, torch.library.fallthrough_kernel, "Autograd")
-_unwatched: Callable[..., Any] = _ops._reverse_subsequences.default._op
-_unwatched_in_place: Callable[..., Any] = _ops._reverse_subsequences_.default._op
+_unwatched, _unwatched_in_place = (
+    getattr(op.default, "_op", op.default) for op in (_ops._reverse_subsequences, _ops._reverse_subsequences_)
+)
 
 
 @functools.lru_cache(maxsize=1)
@@ -233,15 +251,6 @@ def _is_distributed(x: torch.Tensor) -> bool:
     return True
 
 
-_is_compiling = torch.compiler.is_compiling
-_is_tracing = torch._C._is_tracing
-_modes = torch._C._len_torch_dispatch_stack
-_function_modes = torch._C._is_torch_function_mode_enabled
-_includes, _PRE_DISPATCH = torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PreDispatch
-_in_transform = torch._C._are_functorch_transforms_active
-_with_gradient = torch.is_grad_enabled
-_Tensor = torch.Tensor
-
 
 def watched(x: torch.Tensor, lengths: torch.Tensor) -> bool:
     """Whether a tangent, a transform, a mode, a tracer or a subclass of tensors has to see a call."""
@@ -253,7 +262,7 @@ def watched(x: torch.Tensor, lengths: torch.Tensor) -> bool:
         or _function_modes()
         or _in_transform()
         or forward_ad._current_level >= 0
-        or _is_tracing()
+        or is_tracing()
         or _includes(_PRE_DISPATCH)
     )
 
@@ -392,6 +401,13 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
     raise error
 
 
+def register_builtin(function: Callable[..., Any]) -> None:
+    """For torch.jit.script."""
+    name = "torch.jit._builtins._register_builtin"
+    if exists(name):
+        private(name)(function, f"dml_cuda::{function.__name__}")
+
+
 for _function in (reverse_subsequences, reverse_subsequences_):
     _function.__module__ = "dml_cuda.torch"
-    torch.jit._builtins._register_builtin(_function, f"dml_cuda::{_function.__name__}")  # for torch.jit.script
+    register_builtin(_function)

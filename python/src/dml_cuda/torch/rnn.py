@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import torch
 
 from .._arguments import check_batch
-from .operators import VERSION, as_lengths, check_tensor, follows, reverse_batch
+from ._private import exists, private
+from .operators import VERSION, as_lengths, check_tensor, follows, is_tracing, reverse_batch
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _KINDS = (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
@@ -37,7 +38,7 @@ def _is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor, size: int) 
     and of 128 with 256 states, are faster in two passes. The multiplications must be few, fewer where tensor cores do
     not take the dtype, and so must the states in half precision. Short sequences do not pay for the weights that each
     call puts together. Eager calls wait for the host, and gain nothing."""
-    if torch._C._is_tracing() or torch.compiler.is_exporting():
+    if is_tracing() or torch.compiler.is_exporting():
         return False  # programs without Python have reversals
     chosen = os.environ.get("DML_CUDA_RNN")
     if chosen is not None:
@@ -252,7 +253,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
         step = torch.arange(steps, device=x.device)[:, None, None]
         padding, ends_at = step >= of_lanes, of_lanes.clamp(1, steps)
         once = [_is_one_pass(rnn, layer, x, size) for layer in range(rnn.num_layers)]
-        if torch.is_grad_enabled() or torch._C._is_tracing() or any(once):
+        if torch.is_grad_enabled() or is_tracing() or any(once):
             # In both directions padding comes last and cannot change an output. But a NaN there would reach the
             # gradients of the weights. A trace must not depend on whether gradients are on: PyTorch checks it without.
             x = torch.where(padding, x.new_zeros(()), x)
@@ -293,7 +294,7 @@ class BidirectionalRNN(torch.nn.Module):  # type: ignore[misc]
             h_n = torch.where(of_lanes < 1, states[0].to(h_n.dtype), h_n)
         return (x.transpose(0, 1) if rnn.batch_first else x), LSTMStates(h_n) if rnn.mode == "LSTM" else h_n
 
-    _run_uncompiled = torch._compile._disable_dynamo(_run)
+    _run_uncompiled = private("torch._compile._disable_dynamo")(_run) if exists("torch._compile._disable_dynamo") else _run
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         for name in list(state_dict):  # of a checkpoint from before rnn was wrapped

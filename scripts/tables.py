@@ -106,7 +106,7 @@ def quotients(file, rows, over, under):
 
 def of_rnns():
     """A line for each size: the microseconds in CUDA graphs of PyTorch's module without lengths, of two passes, and of
-    the form that BidirectionalRNN chooses."""
+    the form that an RNN with lengths chooses."""
     columns = [f"{kind}, {dtype}" for kind in ("LSTM", "GRU") for dtype in ("float16", "float32")]
     lines = {}
     for line in filter(re.compile(FORMS).search, (H200 / RNN).read_text(encoding="utf-8").splitlines()):

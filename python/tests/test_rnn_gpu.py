@@ -1,4 +1,4 @@
-"""dml_cuda.torch.BidirectionalRNN with cuDNN: its weights, CUDA graphs, autocast, and that nothing waits. Skipped, and
+"""RNNs with lengths and cuDNN: their weights, CUDA graphs, autocast, and that nothing waits. Skipped, and
 counted, without PyTorch or without a GPU."""
 
 import copy
@@ -9,10 +9,10 @@ import unittest
 import warnings
 from unittest import mock
 
-from with_torch import CUDA, torch  # first: without PyTorch it skips this module
+from with_torch import CUDA, dt, torch  # first: without PyTorch it skips this module
 
-from dml_cuda.torch import rnn as _rnn
-from test_rnn import BATCH, FEATURES, HIDDEN, LENGTHS, STEPS, Plain, kinds, states
+from dml_cuda.torch import forms, padded
+from test_rnn import BATCH, FEATURES, HIDDEN, LENGTHS, STEPS, kinds, packed, run, states
 
 
 @unittest.skipIf(not CUDA, "no PyTorch with a GPU")
@@ -21,8 +21,7 @@ class OnAGpu(unittest.TestCase):
         torch.manual_seed(0)
 
     def module(self, kind=None, dtype=None, layers=2, **options):
-        rnn = (kind or torch.nn.LSTM)(FEATURES, HIDDEN, layers, bidirectional=True, **options)
-        return Plain(rnn.to("cuda", dtype or torch.float32))
+        return (kind or dt.LSTM)(FEATURES, HIDDEN, layers, bidirectional=True, **options).to("cuda", dtype or torch.float32)
 
     def arguments(self, dtype=None):
         return torch.randn(STEPS, BATCH, FEATURES, device="cuda", dtype=dtype), torch.tensor(LENGTHS, device="cuda")
@@ -34,83 +33,108 @@ class OnAGpu(unittest.TestCase):
             call()
         return [str(warning.message) for warning in caught if "contiguous chunk" in str(warning.message)]
 
-    @mock.patch.dict(os.environ, DML_CUDA_RNN="two_passes")
-    def test_the_weights_are_one_block_for_cudnn(self):
-        for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
-            for bias in (True, False):
-                with self.subTest(name, dtype=dtype, bias=bias):
-                    module, (x, lengths) = self.module(kind, dtype, bias=bias, **options), self.arguments(dtype)
+    def test_the_weights_of_a_pass_are_one_block_for_cudnn(self):
+        for (name, kind, options), dtype, bias, form in itertools.product(
+            kinds(), (torch.float32, torch.float16), (True, False), ("one_pass", "two_passes")
+        ):
+            with self.subTest(name, dtype=dtype, bias=bias, form=form), mock.patch.dict(os.environ, DML_CUDA_RNN=form):
+                module, (x, lengths) = self.module(kind, dtype, bias=bias, **options), self.arguments(dtype)
 
-                    def train(module=module, x=x, lengths=lengths):
-                        module(x, lengths)[0].float().square().sum().backward()
+                def train(module=module, x=x, lengths=lengths):
+                    module(x, lengths=lengths)[0].float().square().sum().backward()
 
-                    self.assertEqual(self.complaints(train), [])
-                    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
-                    optimizer.step()
-                    module.load_state_dict(copy.deepcopy(module.state_dict()))
-                    self.assertEqual(self.complaints(train), [])
-                    for other in (module.cpu().cuda(), copy.deepcopy(module), pickle.loads(pickle.dumps(module)),
-                            module.bfloat16().to(dtype)):
-                        self.assertEqual(self.complaints(lambda other=other: other(x, lengths)), [])
-                    # The other layout: of the wrapped module itself. It shows that the check finds it.
-                    self.assertNotEqual(self.complaints(lambda: module.rnn(x)), [])
-                    module.rnn.flatten_parameters()
-                    self.assertEqual(self.complaints(lambda: module.rnn(x)), [])
-                    self.assertNotEqual(self.complaints(train), [])
-                    module.flatten_parameters()
-                    self.assertEqual(self.complaints(train), [])
+                self.assertEqual(self.complaints(train), [])
+                torch.optim.SGD(module.parameters(), lr=0.01).step()
+                self.assertEqual(self.complaints(train), [])
+                self.assertEqual(self.complaints(lambda: module(x)), [])  # PyTorch's layout stays
+                for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+                    self.assertEqual(self.complaints(lambda other=other: other(x, lengths=lengths)), [])
+                    self.assertNotEqual(self.complaints(lambda other=other: other(x)), [])  # as PyTorch's copies
+
+    def test_writes_that_change_no_version_are_seen(self):
+        module, (x, lengths) = self.module().eval(), self.arguments()
+        with torch.no_grad():
+            first = module(x, lengths=lengths)[0]
+            for weight in module.parameters():
+                weight.data.mul_(0.5)
+            second = module(x, lengths=lengths)[0]
+            self.assertFalse(torch.equal(first, second))
+            torch.testing.assert_close(second, packed(module, x, lengths)[0], rtol=5e-3, atol=5e-3)
+            with torch.inference_mode():
+                inferred = torch.nn.utils.parameters_to_vector(module.parameters())
+            module.weight_ih_l0.data.copy_(torch.full_like(module.weight_ih_l0, 0.1))
+            self.assertFalse(torch.equal(module(x, lengths=lengths)[0], second))
+            self.assertTrue(inferred.is_inference())
+            graph, optimizer = torch.cuda.CUDAGraph(), torch.optim.SGD(module.parameters(), 0.1)
+            for weight in module.parameters():
+                weight.grad = torch.ones_like(weight)
+            torch.cuda.synchronize()
+            with torch.cuda.graph(graph):
+                optimizer.step()
+            before = module(x, lengths=lengths)[0]
+            graph.replay()
+            self.assertFalse(torch.equal(module(x, lengths=lengths)[0], before))
+            torch.testing.assert_close(module(x, lengths=lengths)[0], packed(module, x, lengths)[0], rtol=5e-3, atol=5e-3)
+
+    def test_c_n_has_the_same_bits_after_4000_steps_of_padding(self):
+        for dtype, hidden in itertools.product((torch.float16, torch.float32), (64, 128, 256)):
+            module = dt.LSTM(128, hidden, 2, bidirectional=True).to("cuda", dtype)
+            x, lengths = torch.randn(4096, 8, 128, device="cuda", dtype=dtype), torch.full((8,), 64, device="cuda")
+            with torch.no_grad():
+                short, long = (module(part, lengths=lengths)[1] for part in (x[:128], x))
+            torch.testing.assert_close(long, short, rtol=0, atol=0)
 
     def test_nothing_waits(self):
         for (name, kind, options), with_states in itertools.product(kinds(), (False, True)):
             with self.subTest(name, hx=with_states):
                 module, (x, lengths) = self.module(kind, dropout=0.5, **options), self.arguments()
-                hx = states(module.rnn, BATCH, device="cuda") if with_states else None
-                module(x, lengths, hx)[0].sum().backward()
+                hx = states(module, BATCH, device="cuda") if with_states else None
+                module(x, hx, lengths=lengths)[0].sum().backward()
                 torch.cuda.synchronize()
                 torch.cuda.set_sync_debug_mode("error")
                 try:
-                    module(x, lengths, hx)[0].sum().backward()
+                    module(x, hx, lengths=lengths)[0].sum().backward()
                 finally:
                     torch.cuda.set_sync_debug_mode("default")
 
     def test_gradients_need_training_mode_as_pytorchs_own_do(self):
         module, (x, lengths) = self.module().eval(), self.arguments()
-        for output in (module(x, lengths)[0], module.rnn(x)[0]):
+        for output in (module(x, lengths=lengths)[0], module(x)[0]):
             with self.assertRaisesRegex(RuntimeError, "training mode"):
                 output.sum().backward()
 
     def test_a_negative_length_acts_as_0(self):
         module, (x, lengths) = self.module(), self.arguments()
         lengths[2] = 0
-        required = module(x, lengths)
+        required = run(module, x, lengths)
         lengths[2] = -3
-        self.assertTrue(all(map(torch.equal, module(x, lengths), required)))
+        self.assertTrue(all(map(torch.equal, run(module, x, lengths), required)))
 
     def test_cuda_graphs(self):
         for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
             with self.subTest(name, dtype=dtype), torch.no_grad():
                 module, (x, lengths) = self.module(kind, dtype, **options).eval(), self.arguments(dtype)
-                module(x, lengths)
+                run(module, x, lengths)
                 graph = torch.cuda.CUDAGraph()
                 with torch.cuda.graph(graph):
-                    found = module(x, lengths)
+                    found = run(module, x, lengths)
                 for _ in range(3):
                     x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
                     graph.replay()
-                    torch.testing.assert_close(found, module(x, lengths), rtol=0, atol=0)
+                    torch.testing.assert_close(found, run(module, x, lengths), rtol=0, atol=0)
 
     def test_one_pass_is_captured_without_a_warm_up_and_sees_new_weights(self):
         dtypes = torch.float32, torch.float16
         for (name, kind, options), dtype, bias in itertools.product(kinds(), dtypes, (True, False)):
             with self.subTest(name, dtype=dtype, bias=bias), torch.no_grad():
                 rnn = kind(64, 400, 2, bias=bias, bidirectional=True, **options).to("cuda", dtype).eval()
-                module, x = Plain(rnn), torch.randn(32, BATCH, 64, device="cuda", dtype=dtype)
+                module, x = rnn, torch.randn(32, BATCH, 64, device="cuda", dtype=dtype)
                 lengths, graph = torch.tensor([32, 0, 7, 31, 1], device="cuda"), torch.cuda.CUDAGraph()
-                module(x, lengths)
+                run(module, x, lengths)
 
                 def capture(module=module, x=x, lengths=lengths, graph=graph):
                     with torch.cuda.graph(graph), mock.patch.dict(os.environ, DML_CUDA_RNN="one_pass"):
-                        return module(x, lengths)
+                        return run(module, x, lengths)
 
                 found = []
                 self.assertEqual(self.complaints(lambda: found.extend(capture())), [])
@@ -118,14 +142,14 @@ class OnAGpu(unittest.TestCase):
                     for weight in module.parameters():
                         weight.mul_(0.7)
                     graph.replay()
-                    torch.testing.assert_close(found, list(module(x, lengths)), rtol=5e-3, atol=5e-3)
+                    torch.testing.assert_close(found, list(run(module, x, lengths)), rtol=5e-3, atol=5e-3)
 
     def test_the_form_of_a_captured_call(self):
         if torch.cuda.get_device_capability() != (9, 0):
             self.skipTest("the rule is an H100's and an H200's")
         half, single, double, nn = torch.float16, torch.float32, torch.float64, torch.nn
-        tf32, cudnn = mock.patch.object(_rnn, "_has_tf32", lambda: True), torch.backends.cudnn
-        self.assertEqual(_rnn._has_tf32(), cudnn.allow_tf32)
+        tf32, cudnn = mock.patch.object(padded, "_has_tf32", lambda: True), torch.backends.cudnn
+        self.assertEqual(padded._has_tf32(), cudnn.allow_tf32)
         for kind, shape, hidden, dtype, required in (
             (nn.LSTM, (256, 64, 512), 512, single, True), (nn.LSTM, (256, 64, 512), 512, double, False),
             (nn.LSTM, (256, 16, 512), 512, double, True), (nn.GRU, (200, 8, 512), 1024, half, True),
@@ -138,10 +162,10 @@ class OnAGpu(unittest.TestCase):
         ):  # fmt: skip
             with self.subTest(kind=kind, shape=shape, hidden=hidden, dtype=dtype), tf32, mock.patch.dict(os.environ):
                 os.environ.pop("DML_CUDA_RNN", None)
-                rnn, x = kind(shape[2], hidden, device="meta"), torch.empty(shape, device="cuda", dtype=dtype)
-                self.assertFalse(_rnn._is_one_pass(rnn, 0, x, hidden))  # eager
+                rnn, x = kind(shape[2], hidden, bidirectional=True, device="meta"), torch.empty(shape, device="cuda", dtype=dtype)
+                self.assertFalse(padded._is_one_pass(rnn, 0, x, hidden))  # eager
                 with mock.patch("torch.cuda.is_current_stream_capturing", lambda: True):
-                    self.assertEqual(_rnn._is_one_pass(rnn, 0, x, hidden), required)
+                    self.assertEqual(padded._is_one_pass(rnn, 0, x, hidden), required)
 
     def test_a_captured_training_step(self):
         module, (x, lengths) = self.module(), self.arguments()
@@ -150,8 +174,8 @@ class OnAGpu(unittest.TestCase):
         def step():
             module.zero_grad(set_to_none=False)
             x.grad = None
-            output, h_n = module(x, lengths)
-            (output.square().sum() + h_n.sum()).backward()
+            output, *ends = run(module, x, lengths)
+            (output.square().sum() + sum(state.sum() for state in ends)).backward()
             return [x.grad, *(weight.grad for weight in module.parameters())]
 
         stream = torch.cuda.Stream()
@@ -176,7 +200,29 @@ class OnAGpu(unittest.TestCase):
             with torch.autocast("cuda", dtype):
                 # PyTorch runs RNNs in float16 under both.
                 required = torch.nn.LSTM(FEATURES, HIDDEN).cuda()(x)[0].dtype
-                output, h_n = module(x, lengths, states(module.rnn, BATCH, device="cuda"))
+                output, h_n, _ = run(module, x, lengths, states(module, BATCH, device="cuda"))
                 output.float().sum().backward()
             self.assertEqual((output.dtype, h_n.dtype), (required, required))
             self.assertTrue(all(weight.grad.isfinite().all() for weight in module.parameters()))
+
+    def test_packs_are_captured(self):
+        module, (x, lengths) = self.module().eval(), self.arguments()
+
+        def call():
+            pack = dt.pack_padded_sequence(x, lengths, enforce_sorted=False)
+            return dt.pad_packed_sequence(module(pack)[0])[0]
+
+        with torch.no_grad():
+            call()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                found = call()
+            x.copy_(torch.randn_like(x)), lengths.copy_(torch.tensor([9, 2, 5, 1, 3]))
+            graph.replay()
+            torch.testing.assert_close(found, call(), rtol=0, atol=0)
+
+    def test_training_does_not_grow_with_one_long_sequence(self):
+        module, x = dt.LSTM(64, 64).cuda(), torch.randn(400, 16, 64, device="cuda")
+        lengths = torch.tensor([400, *[10] * 15])
+        self.assertEqual(forms.form(module, x, 400, forms.on_host(x, lengths), True), "packed")
+        self.assertIsNone(forms.on_host(x, lengths.cuda()))

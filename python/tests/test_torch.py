@@ -12,7 +12,7 @@ from with_torch import CUDA, DEVICES, Module, Seen, dt, model, same, torch
 
 import dml_cuda
 import numpy as np
-from dml_cuda.torch import rnn as _rnn
+from dml_cuda.torch import packing, rnn
 from dml_cuda.torch.operators import watched
 from programs import run_python
 from test_numpy import check_errors
@@ -301,7 +301,7 @@ class Torch(unittest.TestCase):
                 reverse(torch.zeros(3, device="cuda"), torch.tensor(1), 0)
 
     def test_nested_tensors_are_refused_wherever_they_are_passed(self):
-        rnn = dt.BidirectionalRNN(torch.nn.GRU(4, 5, bidirectional=True, batch_first=True))
+        rnn = dt.GRU(4, 5, bidirectional=True, batch_first=True)
         dense, length = torch.zeros(2, 3, 4), torch.tensor([1, 2])
         for layout in (torch.strided, torch.jagged):
             x = torch.nested.nested_tensor([torch.zeros(2, 4), torch.zeros(3, 4)], layout=layout)
@@ -310,12 +310,12 @@ class Torch(unittest.TestCase):
                 *(("x", lambda of=of: reverse(x, of, 1))
                     for reverse in (dt.reverse_subsequences, dt.reverse_subsequences_) for of in (length, [1, 2], 1)),
                 *(("x", lambda of=of: dt.reverse_padded_sequence(x, of, True)) for of in (length, [1, 2])),
-                ("x", lambda: rnn(x, length)),
+                ("input", lambda: rnn(x, lengths=length)),
                 ("x", lambda: dml_cuda.reverse_subsequences(x, 1, 1, out=dense)),
                 ("out", lambda: dml_cuda.reverse_subsequences(dense, 1, 1, out=x)),
                 ("lengths", lambda: dt.reverse_subsequences(dense, lengths, 1)),
                 ("lengths", lambda: dt.reverse_padded_sequence(dense, lengths, True)),
-                ("lengths", lambda: rnn(dense, lengths)),
+                ("lengths", lambda: rnn(dense, lengths=lengths)),
             ]  # fmt: skip
             check_errors(self, [(TypeError, f"^{name} is a nested tensor, must be dense: pad it", call) for name, call in refused])
             # As the message says.
@@ -323,12 +323,12 @@ class Torch(unittest.TestCase):
             self.assertEqual(dt.reverse_padded_sequence(padded, of_rows, True).shape, (2, 3, 4))
 
     def test_an_error_has_the_index_of_the_callers_lengths(self):
-        rnn = dt.BidirectionalRNN(torch.nn.GRU(4, 5, bidirectional=True, batch_first=True))
+        rnn = dt.GRU(4, 5, bidirectional=True, batch_first=True)
         x = torch.zeros(2, 3, 4)
         for lengths in ([3, -1], torch.tensor([3, -1]), torch.tensor([3, -1], dtype=torch.int8)):
             calls = [lambda: dt.reverse_padded_sequence(x, lengths, True),
                 lambda: dt.reverse_padded_sequence(x.transpose(0, 1), lengths)]
-            calls += [lambda: rnn(x, lengths)] if isinstance(lengths, torch.Tensor) else []
+            calls += [lambda: rnn(x, lengths=lengths)]
             check_errors(self, [(ValueError, r"^lengths\[1\] is -1, must be at least 0$", call) for call in calls])
 
     def test_a_subclass_of_tensors_is_a_tensor(self):
@@ -374,8 +374,9 @@ class Torch(unittest.TestCase):
             import dml_cuda.torch as dt
             x = torch.randn(4, 2, 3, requires_grad=True)
             dt.reverse_padded_sequence(x, torch.tensor([3, 4])).sum().backward()
-            output, states = dt.BidirectionalRNN(torch.nn.LSTM(3, 5, bidirectional=True))(x, torch.tensor([3, 4]))
-            output.sum().backward()
+            lstm = dt.convert_rnns(torch.nn.LSTM(3, 5, bidirectional=True))
+            lstm(x, lengths=torch.tensor([3, 4]))[0].sum().backward()
+            dt.pad_packed_sequence(lstm(dt.pack_padded_sequence(x, [4, 3]))[0])
             print(state() == before, [name for name in ("torch._dynamo", "torch._inductor", "dml_cuda.torch.inductor") if name in sys.modules])
         """
         done = run_python("-c", program)
@@ -401,6 +402,6 @@ class Torch(unittest.TestCase):
             scripted(x, lengths[:1])
 
     def test_docstrings_run(self):
-        for module, examples in ((dt, 9), (_rnn, 4)):
+        for module, examples in ((dt, 9), (rnn, 6), (packing, 5)):
             result = doctest.testmod(module)
             self.assertEqual((result.failed, result.attempted), (0, examples))

@@ -55,9 +55,11 @@ def fills(out: npt.NDArray[np.int16], device: DeviceArray, name: str) -> None:
     dml_cuda.fill_value_sequence(3, 0, 1, np.int8, device=0)  # type: ignore[call-overload]
 
 
-def modules(rnn: dml_cuda.torch.BidirectionalRNN, x: Any) -> None:
-    assert_type(rnn(x, x), tuple[Any, Any])
-    rnn(x)  # type: ignore[call-arg]
+def modules(lstm: dml_cuda.torch.LSTM, x: Any) -> None:
+    lstm(x)
+    lstm(x, lengths=x)
+    dml_cuda.torch.convert_rnns(x)
+    assert_type(dml_cuda.torch.pad_packed_sequence(x), tuple[Any, Any])
 
 
 def errors() -> None:

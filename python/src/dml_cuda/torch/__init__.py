@@ -9,14 +9,20 @@ import torch
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .._arguments import check_batch, integer, shown
-from .rnn import BidirectionalRNN
+from .packing import pack_padded_sequence, pad_packed_sequence
+from .rnn import GRU, LSTM, RNN, convert_rnns
 from .operators import FILL_TYPES, as_lengths, check_tensor, fill, register_builtin, reverse_batch
 from .operators import reverse_subsequences, reverse_subsequences_
 
 __all__ = [
-    "BidirectionalRNN",
+    "GRU",
+    "LSTM",
+    "RNN",
+    "convert_rnns",
     "fill_value_sequence",
     "onnx_translation_table",
+    "pack_padded_sequence",
+    "pad_packed_sequence",
     "reverse_padded_sequence",
     "reverse_subsequences",
     "reverse_subsequences_",

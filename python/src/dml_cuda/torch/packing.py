@@ -1,0 +1,202 @@
+"""PyTorch's packing, for RNNs that run padded batches: a pack keeps the padded batch, and is packed when it is read."""
+
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.utils import rnn as pytorch
+from torch.nn.utils.rnn import PackedSequence
+
+from ._private import exists, private
+from .operators import is_tracing
+
+_DISABLE = "torch._compile._disable_dynamo"
+
+
+def uncompiled(function: Any) -> Any:
+    """A function that torch.compile calls as it is, with a graph break."""
+    disabled = private(_DISABLE)(function) if exists(_DISABLE) else function
+
+    @functools.wraps(function)
+    def called(*given: Any, **named: Any) -> Any:
+        # Disabling loads the compiler, which takes seconds, and needs a user's name and a folder.
+        return (disabled if "torch._dynamo" in sys.modules else function)(*given, **named)
+
+    called._torchdynamo_disable = True  # type: ignore[attr-defined]
+    called._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
+        "compiled, an RNN with lengths would be a loop over all steps: leave fullgraph=True out, and export with strict=False"
+    )
+    return called
+
+
+_CONVERSIONS = "to cpu cuda double float half long int short char byte pin_memory".split()
+
+
+class Padded:
+    """A PackedSequence that keeps the padded batch: [T, B, ...], and the lengths, on the host or on its device. Reading
+    `data` packs the batch, and from then on this is a pack like PyTorch's, because data may be changed. It is no tuple,
+    whose items C code would read without asking, but isinstance takes it for PyTorch's class."""
+
+    __class__ = property(lambda self: PackedSequence)  # type: ignore[assignment]
+
+    def __init__(self, padded: torch.Tensor, lengths: torch.Tensor, is_sorted: bool) -> None:
+        self.padded, self.lengths, self.is_sorted = padded, lengths, is_sorted
+        self._packed: Any = None
+
+    def like(self, padded: torch.Tensor) -> "Padded":
+        """Another batch of the same lengths."""
+        return Padded(padded, self.lengths, self.is_sorted)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the padded batch still is what this pack holds."""
+        return self._packed is None
+
+    def pack(self) -> PackedSequence:
+        if self._packed is None:
+            self._packed = pytorch.pack_padded_sequence(self.padded, self.lengths.cpu(), enforce_sorted=self.is_sorted)
+        return self._packed
+
+    @functools.cached_property
+    def _of_lengths(self) -> PackedSequence:
+        """A pack with the same fields but `data`."""
+        of = self.padded.detach().new_empty(()).expand(self.padded.shape[:2])
+        return pytorch.pack_padded_sequence(of, self.lengths.cpu(), enforce_sorted=self.is_sorted)
+
+    batch_sizes = property(lambda self: (self._packed or self._of_lengths).batch_sizes)
+    sorted_indices = property(lambda self: (self._packed or self._of_lengths).sorted_indices)
+    unsorted_indices = property(lambda self: (self._packed or self._of_lengths).unsorted_indices)
+    is_cuda = property(lambda self: self.padded.is_cuda)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not self.is_kept or name not in _CONVERSIONS:
+            return getattr(self.pack(), name)
+
+        def converted(*args: Any, **kwargs: Any) -> Padded:
+            padded = getattr(self.padded, name)(*args, **kwargs)
+            lengths = self.lengths if self.lengths.is_cpu else self.lengths.to(padded.device)
+            return self if padded is self.padded else Padded(padded, lengths, self.is_sorted)
+
+        return converted
+
+    def __iter__(self) -> Any:
+        return iter(self.pack())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.pack()[index]
+
+    def __len__(self) -> int:
+        return 4
+
+    def __repr__(self) -> str:
+        return repr(self.pack())
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        return (Padded, (self.padded, self.lengths, self.is_sorted)) if self.is_kept else (PackedSequence, tuple(self))
+
+
+# Maps over trees find the tensors of a pack.
+torch.utils._pytree.register_pytree_node(Padded, lambda pack: (list(pack), None), lambda parts, _: PackedSequence(*parts))
+
+
+def _is_recorded() -> bool:
+    # What records a call sees a pack as a tuple. torch.compile cannot take one apart that is none.
+    return bool(torch.compiler.is_compiling() or torch.compiler.is_exporting() or is_tracing())
+
+
+def pack_padded_sequence(
+    input: torch.Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """``torch.nn.utils.rnn.pack_padded_sequence``, whose pack keeps the padded batch for this module's RNNs.
+
+    lengths: as PyTorch takes them, on the host; or a tensor on input's GPU, in any order, where nothing waits for it.
+    Then T stays input's, a length above T acts as T, and 0 is a row of padding. With ``enforce_sorted`` such lengths
+    must be sorted, and that is checked only when something reads the packed data.
+
+    >>> import torch, dml_cuda.torch
+    >>> packed = dml_cuda.torch.pack_padded_sequence(torch.tensor([[1, 3], [2, 0]]), [2, 1])
+    >>> packed.data, packed.batch_sizes
+    (tensor([1, 3, 2]), tensor([2, 1]))
+    """
+    if _is_recorded() or not isinstance(input, torch.Tensor):
+        return pytorch.pack_padded_sequence(input, lengths, batch_first, enforce_sorted)
+    return _pack(input, lengths, batch_first, enforce_sorted)
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``torch.nn.utils.rnn.pad_packed_sequence``. Lengths that were packed on a GPU stay there, and then T stays that
+    of the packed tensor, or is total_length.
+
+    >>> import torch, dml_cuda.torch as dt
+    >>> dt.pad_packed_sequence(dt.pack_padded_sequence(torch.tensor([[1, 3], [2, 0]]), [2, 1]))
+    (tensor([[1, 3],
+            [2, 0]]), tensor([2, 1]))
+    """
+    if not (type(sequence) is Padded and sequence.is_kept):
+        return pytorch.pad_packed_sequence(sequence, batch_first, padding_value, total_length)
+    return _unpack(sequence, batch_first, padding_value, total_length)
+
+
+def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: bool) -> Any:
+    given = lengths if isinstance(lengths, torch.Tensor) else torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
+    x = input.transpose(0, 1) if batch_first and input.dim() > 1 else input
+    of_batch = given.shape == x.shape[1:2] and x.dim() > 1 and x.numel() > 0
+    if type(given) is not torch.Tensor or not of_batch or (not given.is_cpu and given.device != input.device):
+        return pytorch.pack_padded_sequence(input, lengths, batch_first, enforce_sorted)
+    kept = given.detach().to(torch.int64, copy=True)
+    if given.is_cpu:
+        host = kept.numpy()
+        is_wrong = host.min() < 1 or host.max() > len(x) or (enforce_sorted and (host[1:] > host[:-1]).any())
+        if is_wrong:  # PyTorch's own error
+            return pytorch.pack_padded_sequence(input, lengths, batch_first, enforce_sorted)
+        x = x[: host.max()]
+    else:
+        kept.clamp_(0, len(x))
+    # A copy, as PyTorch's: x may change.
+    return Padded(x.clone(memory_format=torch.contiguous_format), kept, enforce_sorted)
+
+
+def _unpack(sequence: Padded, batch_first: bool, padding_value: float, total_length: int | None) -> Any:
+    x, lengths = sequence.padded, sequence.lengths
+    steps = x.shape[0]
+    if total_length is not None and total_length != steps:
+        if lengths.is_cpu and total_length < steps:
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in input, "
+                f"but got total_length={total_length} and max sequence length being {steps}"
+            )
+        x = torch.nn.functional.pad(x, [0, 0] * (x.dim() - 1) + [0, total_length - steps])
+    padding = padding_of(x, lengths)
+    if not batch_first:
+        return x.masked_fill(padding, padding_value), lengths.clone()
+    if sequence.is_sorted:
+        return x.masked_fill(padding, padding_value).transpose(0, 1), lengths.clone()
+    # In the memory layout of PyTorch's.
+    found = x.transpose(0, 1).clone(memory_format=torch.contiguous_format)
+    return found.masked_fill_(padding.transpose(0, 1), padding_value), lengths.clone()
+
+
+def padding_of(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """Where x, [T, B, ...], is padding."""
+    step = torch.arange(x.shape[0], device=x.device).view(-1, *[1] * (x.dim() - 1))
+    return step >= lengths.to(x.device, non_blocking=True).view(-1, *[1] * (x.dim() - 2))
+
+
+def lengths_of(sizes: Any) -> Any:
+    """The lengths of sequences in falling order, of a pack's batch sizes. Both are arrays on the host."""
+    ended = sizes - np.append(sizes[1:], 0)
+    return np.repeat(np.arange(1, len(sizes) + 1), ended)[::-1].copy()
+
+
+def rows_of(sizes: torch.Tensor, count: int, batch: int, device: torch.device) -> torch.Tensor:
+    """The rows in a padded batch of a pack's rows. Nothing waits."""
+    of_steps = sizes.to(device, non_blocking=True)
+    step, row = torch.arange(len(sizes), device=device), torch.arange(count, device=device)
+    before = of_steps.cumsum(0) - of_steps
+    return torch.repeat_interleave(step * batch - before, of_steps, output_size=count) + row

@@ -49,15 +49,14 @@ _SEGMENTS = (1, 2, 4, 8)  # on a CPU
 
 
 class Sizes:
-    """What the costs of a call depend on, for lengths in falling order."""
+    """What the costs of a call depend on. distinct: how many lengths there are."""
 
-    def __init__(self, rnn: torch.nn.RNNBase, width: int, falling: Any) -> None:
+    def __init__(self, rnn: torch.nn.RNNBase, width: int, longest: int, distinct: int) -> None:
         hidden, directions = rnn.hidden_size, 1 + rnn.bidirectional
         self.passes, gates = rnn.num_layers * directions, hidden * {"LSTM": 4, "GRU": 3}.get(rnn.mode, 1)
         inner = (rnn.num_layers - 1) * (rnn.proj_size or hidden) * directions
         self.weights = gates * (width + inner + rnn.num_layers * hidden) * directions / 1e3
-        self.steps, self.gates = int(falling[0]) * self.passes, gates / 1e3
-        self.distinct = 1 + int(np.count_nonzero(falling[1:] != falling[:-1]))
+        self.steps, self.gates, self.distinct = longest * self.passes, gates / 1e3, distinct
         self.read = self.steps * self.gates * hidden
 
     def features(self, area: int, cuts: int, is_fast: bool) -> tuple[float, ...]:
@@ -85,16 +84,22 @@ def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_ke
     is_sparse = is_trained and lengths.mean() < 0.25 * steps
     if can_pack and (is_sparse if x.is_cuda else not is_onednn):
         return "packed"
-    width, falling, estimates = x.shape[-1], np.sort(lengths)[::-1], []
-    sizes = Sizes(rnn, width, falling)
-    is_fast = x.is_cuda and (is_small(rnn, x) or is_persistent(rnn, x, width, len(lengths)))
+    batch, width, way = len(lengths), x.shape[-1], "kept" if is_kept else "theirs"
+    is_fast = x.is_cuda and (is_small(rnn, x) or is_persistent(rnn, x, width, batch))
+    sizes = Sizes(rnn, width, steps, min(steps, batch))
 
     def estimate(way: str, *found: Any) -> float:
         return sum(map(operator.mul, sizes.features(*found), COSTS[x.is_cuda, is_trained, way]))
 
-    for count in (1,) if x.is_cuda else _SEGMENTS:
-        cuts = cuts_of(falling, count)
-        estimates.append((estimate("kept" if is_kept else "theirs", area_of(cuts), len(cuts), is_fast), count))
-    cost, count = min(estimates)
-    is_packed = can_pack and estimate("packed", int(falling.sum()), 1, False) < _MARGIN * cost
+    if x.is_cuda:  # short calls spend no time on their lengths
+        cost, count = estimate(way, steps * batch, 1, is_fast), 1
+        if can_pack and estimate("packed", steps * batch, 1, False) < _MARGIN * cost:
+            return "packed"
+        sizes.distinct = len(set(lengths.tolist()))
+    else:
+        falling = np.sort(lengths)[::-1]
+        sizes = Sizes(rnn, width, int(falling[0]), len(set(falling.tolist())))
+        cuts = [cuts_of(falling, count) for count in _SEGMENTS]
+        cost, count = min((estimate(way, area_of(cut), len(cut), False), n) for cut, n in zip(cuts, _SEGMENTS, strict=True))
+    is_packed = can_pack and estimate("packed", int(lengths.sum()), 1, False) < _MARGIN * cost
     return "packed" if is_packed else count

@@ -103,9 +103,12 @@ class Padded:
 torch.utils._pytree.register_pytree_node(Padded, lambda pack: (list(pack), None), lambda parts, _: PackedSequence(*parts))
 
 
+# What records a call sees a pack as a tuple, and torch.compile cannot take one apart that is none: these run PyTorch's.
+_as_they_are = uncompiled(pytorch.pack_padded_sequence), uncompiled(pytorch.pad_packed_sequence)
+
+
 def _is_recorded() -> bool:
-    # What records a call sees a pack as a tuple. torch.compile cannot take one apart that is none.
-    return bool(torch.compiler.is_compiling() or torch.compiler.is_exporting() or is_tracing())
+    return bool(torch.compiler.is_exporting() or is_tracing())
 
 
 def pack_padded_sequence(
@@ -124,7 +127,8 @@ def pack_padded_sequence(
     """
     if _is_recorded() or not isinstance(input, torch.Tensor):
         return pytorch.pack_padded_sequence(input, lengths, batch_first, enforce_sorted)
-    return _pack(input, lengths, batch_first, enforce_sorted)
+    pack = _as_they_are[0] if torch.compiler.is_compiling() else _pack
+    return pack(input, lengths, batch_first, enforce_sorted)  # type: ignore[no-any-return]
 
 
 def pad_packed_sequence(
@@ -138,9 +142,11 @@ def pad_packed_sequence(
     (tensor([[1, 3],
             [2, 0]]), tensor([2, 1]))
     """
-    if not (type(sequence) is Padded and sequence.is_kept):
-        return pytorch.pad_packed_sequence(sequence, batch_first, padding_value, total_length)
-    return _unpack(sequence, batch_first, padding_value, total_length)
+    is_recorded = torch.compiler.is_exporting() or not torch.compiler.is_compiling()
+    unpack = pytorch.pad_packed_sequence if is_recorded else _as_they_are[1]
+    if type(sequence) is Padded and sequence.is_kept:
+        unpack = _unpack
+    return unpack(sequence, batch_first, padding_value, total_length)  # type: ignore[no-any-return]
 
 
 def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: bool) -> Any:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times RNNs over sequences of random lengths: packed by PyTorch, and this library's module by each way to give it
-lengths. Prints Markdown, and the figures that the rules in `dml_cuda.torch.forms` are held to. Without a GPU it times two
-threads of the CPU. BASELINE names the folder of an older version of the Python package, whose BidirectionalRNN is timed
-in the same run.
+lengths. Prints Markdown, and the figures that the rules in `dml_cuda.torch.forms` are held to. Without a GPU it times
+two threads of the CPU. BASELINE names the folder of an older version of the Python package, whose BidirectionalRNN is
+timed in the same run.
 
 Usage: PYTHONPATH=python/src python3 benches/rnn.py PART... where PART is one of
   sizes          the LSTMs of README.md, in both directions and in one
@@ -76,13 +76,19 @@ class Case:
 
     def packed(self):
         """PyTorch's way, with lengths on the host."""
-        return pytorch.pad_packed_sequence(self.plain(pytorch.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False))[0])[0]
+        return pytorch.pad_packed_sequence(
+            self.plain(pytorch.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False))[0]
+        )[0]
 
     def theirs(self):
-        return pytorch.pad_packed_sequence(self.ours(pytorch.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False))[0])[0]
+        return pytorch.pad_packed_sequence(
+            self.ours(pytorch.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False))[0]
+        )[0]
 
     def kept(self):
-        return dt.pad_packed_sequence(self.ours(dt.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False))[0])[0]
+        return dt.pad_packed_sequence(
+            self.ours(dt.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False))[0]
+        )[0]
 
     def padded(self):
         return self.ours(self.x, lengths=self.on_device)[0]
@@ -105,7 +111,12 @@ class Case:
 
         def made(call):
             def step():
-                for part in (self.x, *self.plain.parameters(), *self.ours.parameters(), *(self.old.parameters() if self.old else ())):
+                for part in (
+                    self.x,
+                    *self.plain.parameters(),
+                    *self.ours.parameters(),
+                    *(self.old.parameters() if self.old else ()),
+                ):
                     part.grad = None
                 found = call()
                 if found is not None:
@@ -150,15 +161,23 @@ def sizes(small):
         lengths = lengths_of(random.Random(1), *size[:2], 0.5)
         case = Case("LSTM", size, dtype, lengths, training, both=both)
         found = times(case.steps(*ways), 1 if small else 5 if size[0] < 1000 else 3)
-        show(f"{1 + both}, {list(size[:3])}, {size[3]}, {str(dtype)[6:]}, {'training' if training else 'inference'}", found, 3)
+        show(
+            f"{1 + both}, {list(size[:3])}, {size[3]}, {str(dtype)[6:]}, {'training' if training else 'inference'}",
+            found,
+            3,
+        )
         gains.setdefault((1 + both, training), []).append(found[0] / found[2])
         if both and old:
             over[f"{list(size[:3])} {str(dtype)[6:]} {'training' if training else 'inference'}"] = found[3] / found[7]
         plain.append(found[6] / found[5])
     for (count, training), ratios in gains.items():
-        print(f"\n{count} directions, {'training' if training else 'inference'}: packing / ours with our pack: geometric mean {mean(ratios):.2f}, worst {min(ratios):.2f}")
+        print(
+            f"\n{count} directions, {'training' if training else 'inference'}: packing / ours with our pack: geometric mean {mean(ratios):.2f}, worst {min(ratios):.2f}"
+        )
     if over:
-        print(f"\nwith c_n over BidirectionalRNN without: worst {max(over, key=over.get)}: {max(over.values()):.2f}; mean {mean(list(over.values())):.2f}")
+        print(
+            f"\nwith c_n over BidirectionalRNN without: worst {max(over, key=over.get)}: {max(over.values()):.2f}; mean {mean(list(over.values())):.2f}"
+        )
         print("\n" + "; ".join(f"{name}: {value:.2f}" for name, value in over.items()))
     print(f"\nplain calls over PyTorch's class: {min(plain):.2f} to {max(plain):.2f}, mean {mean(plain):.3f}")
 
@@ -166,13 +185,20 @@ def sizes(small):
 def fills(small):
     print("\n| LSTM, directions, [T, B, F], H, filled, mode | packed | ours | packed / ours |\n|" + " --- |" * 4)
     gains = {}
-    for size, both, fill, training in itertools.product(small or FILLS, (True, False), (0.25, 0.5, 0.75), (False, True)):
+    for size, both, fill, training in itertools.product(
+        small or FILLS, (True, False), (0.25, 0.5, 0.75), (False, True)
+    ):
         case = Case("LSTM", size, torch.float32, lengths_of(random.Random(1), *size[:2], fill), training, both=both)
         found = times(case.steps("packed", "kept"), 1 if small else 3)
         gains.setdefault(training, []).append(found[0] / found[1])
-        show(f"{1 + both}, {list(size[:3])}, {size[3]}, {fill:.0%}, {'training' if training else 'inference'}", [*found, found[0] / found[1]])
+        show(
+            f"{1 + both}, {list(size[:3])}, {size[3]}, {fill:.0%}, {'training' if training else 'inference'}",
+            [*found, found[0] / found[1]],
+        )
     for training, ratios in gains.items():
-        print(f"\n{'training' if training else 'inference'}: packing / ours: geometric mean {mean(ratios):.2f}, worst {min(ratios):.2f}")
+        print(
+            f"\n{'training' if training else 'inference'}: packing / ours: geometric mean {mean(ratios):.2f}, worst {min(ratios):.2f}"
+        )
 
 
 def drawn(draw):
@@ -182,7 +208,11 @@ def drawn(draw):
         steps, batch = power(8, 1200 if GPU else 250), power(1, 256 if GPU else 64)
         multiple = draw.choice((1, 8, 64, 128)) if GPU else 1
         features, hidden = (max(multiple, power(16, 1024 if GPU else 512) // multiple * multiple) for _ in range(2))
-        kind, layers, both = draw.choice(("LSTM", "LSTM", "GRU", "RNN", "relu")), draw.choice((1, 1, 2)), draw.random() < 0.5
+        kind, layers, both = (
+            draw.choice(("LSTM", "LSTM", "GRU", "RNN", "relu")),
+            draw.choice((1, 1, 2)),
+            draw.random() < 0.5,
+        )
         work = steps * batch * hidden * (features + hidden) * 4 * layers * (1 + both)
         if work <= (4e11 if GPU else 4e9) and steps * layers * (1 + both) < 2500:
             break
@@ -191,13 +221,25 @@ def drawn(draw):
     lengths = lengths_of(draw, steps, batch, draw.choice((0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)))
     training = draw.random() < 0.5
     name = f"{kind}, {layers}, {1 + both}, {[steps, batch, features]}, {hidden}, {str(dtype)[6:]}, {lengths.float().mean() / steps:.0%}, {'training' if training else 'inference'}"
-    return name, Case("RNN" if kind == "relu" else kind, (steps, batch, features, hidden), dtype, lengths, training, layers, both, **options)
+    return name, Case(
+        "RNN" if kind == "relu" else kind,
+        (steps, batch, features, hidden),
+        dtype,
+        lengths,
+        training,
+        layers,
+        both,
+        **options,
+    )
 
 
 def random_cases(seed, count):
     """The chosen form against packing: slower in both of two runs."""
     draw = random.Random(seed)
-    print(f"\n| {count} of seed {seed}: kind, layers, directions, [T, B, F], H, dtype, filled, mode; way | packed / ours, twice | |\n|" + " --- |" * 3)
+    print(
+        f"\n| {count} of seed {seed}: kind, layers, directions, [T, B, F], H, dtype, filled, mode; way | packed / ours, twice | |\n|"
+        + " --- |" * 3
+    )
     slower, gains, worst = 0, [], math.inf
     for _ in range(count):
         name, case = drawn(draw)
@@ -213,7 +255,10 @@ def random_cases(seed, count):
         if max(ratios) < 1 / 1.05:
             slower += 1
             show(f"{name}; {way}", ratios)
-    print(f"\n{slower} of {count} are slower by over 5 % in both runs, the worst by {1 / worst:.2f}; packed / ours: mean {mean(gains):.2f}, {min(gains):.2f} to {max(gains):.2f}", flush=True)
+    print(
+        f"\n{slower} of {count} are slower by over 5 % in both runs, the worst by {1 / worst:.2f}; packed / ours: mean {mean(gains):.2f}, {min(gains):.2f} to {max(gains):.2f}",
+        flush=True,
+    )
 
 
 def rules(seed, count, seconds):
@@ -226,11 +271,17 @@ def rules(seed, count, seconds):
         name, case = drawn(draw)
         packed, theirs, kept = case.steps("packed", "theirs", "kept")
         found = times([packed, forcing(1, theirs), *(forcing(n, kept) for n in counts)], 3)
-        print(";".join([*name.replace("[", "").replace("]", "").split(", "), *(f"{one:.3f}" for one in found)]), flush=True)
+        print(
+            ";".join([*name.replace("[", "").replace("]", "").split(", "), *(f"{one:.3f}" for one in found)]),
+            flush=True,
+        )
 
 
 def memory(small):
-    print("\n| LSTM, directions, [T, B, F], H, filled | packed, MiB | ours | without lengths | ours / packed |\n|" + " --- |" * 5)
+    print(
+        "\n| LSTM, directions, [T, B, F], H, filled | packed, MiB | ours | without lengths | ours / packed |\n|"
+        + " --- |" * 5
+    )
     for size, both, fill in itertools.product(small or SIZES[1:], (True, False), (0.2, 0.3, 0.5, 0.9)):
         case = Case("LSTM", size, torch.float16, lengths_of(random.Random(1), *size[:2], fill), True, both=both)
         peaks = []
@@ -247,7 +298,9 @@ def memory(small):
 def main(parts):
     if not GPU:
         torch.set_num_threads(int(os.environ.get("THREADS", "2")))
-    print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name() if GPU else f'{torch.get_num_threads()} threads of a CPU'}, milliseconds")
+    print(
+        f"PyTorch {torch.__version__}, {torch.cuda.get_device_name() if GPU else f'{torch.get_num_threads()} threads of a CPU'}, milliseconds"
+    )
     for part in parts:
         name, _, options = part.partition("=")
         seed, _, rest = options.partition(":")
@@ -258,7 +311,11 @@ def main(parts):
             if GPU:
                 memory(small)
         elif name in ("random", "rules"):
-            random_cases(int(seed), int(count)) if name == "random" else rules(int(seed), int(count), float(seconds or 1e9))
+            (
+                random_cases(int(seed), int(count))
+                if name == "random"
+                else rules(int(seed), int(count), float(seconds or 1e9))
+            )
         else:
             {"sizes": sizes, "fills": fills, "memory": memory}[name]([])
 

@@ -123,10 +123,14 @@ def of_gains():
     directml = faster(read(H200 / "directml-1.13.1.json"), read(H200 / "2026-11-22-suite.json"))
     of_type = lambda name: statistics.geometric_mean(ratio for _, data_type, _, ratio in directml if data_type == name)
     pytorch, compiled = "2026-11-23-pytorch.md", "2026-11-25-compiled.md"
-    lstm, programs = "8 bidirectional LSTMs, T from 64 to 4000, lengths uniform at random", quotients(compiled, r"^\| \w+, .* [uf]\d+ \|", 3, 2)
+    programs, rnns = quotients(compiled, r"^\| \w+, .* [uf]\d+ \|", 3, 2), "2026-11-28-rnn.md"
+    of_lstms = lambda count, mode: quotients(rnns, rf"^\| {count}, \[.*, {mode} \|", 2, 4)
+    lstm = "8 LSTMs, T from 64 to 4000, random lengths"
     lines = [
-        ("`pack_padded_sequence` in PyTorch, inference", quotients(pytorch, r"\| eager \|", 3, 5), lstm, pytorch),
-        ("the same, training", quotients(pytorch, r"\| eager, with gradients \|", 3, 5), lstm, pytorch),
+        ("`pack_padded_sequence` in PyTorch, two directions, inference", of_lstms(2, "inference"), lstm, rnns),
+        ("`pack_padded_sequence` in PyTorch, two directions, training", of_lstms(2, "training"), lstm, rnns),
+        ("`pack_padded_sequence` in PyTorch, one direction, inference", of_lstms(1, "inference"), lstm, rnns),
+        ("`pack_padded_sequence` in PyTorch, one direction, training", of_lstms(1, "training"), lstm, rnns),
         ("two passes of a bidirectional RNN, in CUDA graphs, H100", quotients(RNN, FORMS, 3, 4), "52 LSTMs and GRUs, half of float16", RNN),
         ("the same, training", quotients(RNN, FORMS, 6, 7), "52 LSTMs and GRUs, half of float16", RNN),
         ("an eager gather in PyTorch", quotients(pytorch, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2), "8 layouts, f16 and f32", pytorch),

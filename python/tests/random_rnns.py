@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random RNNs with lengths, compared with PyTorch's packing: outputs, states and all gradients. A configuration is a
-kind, layers, bias, projections, directions, layout, initial states, lengths, padding, how the lengths are given, and the
-form that runs.
+kind, layers, bias, projections, directions, layout, initial states, lengths, padding, how the lengths are given, and
+the form that runs.
 
 Usage: python3 random_rnns.py [SEED [COUNT [DEVICE [precision]]]]"""
 
@@ -21,8 +21,13 @@ KINDS = [("LSTM", {}), ("LSTM", {"proj_size": 3}), ("GRU", {}), ("RNN", {}), ("R
 
 def pick(draw, device):
     kind, options = draw.choice(KINDS)
-    options = {**options, "num_layers": draw.choice((1, 1, 2, 3)), "bias": draw.random() < 0.8,
-        "bidirectional": draw.random() < 0.5, "batch_first": draw.random() < 0.5}
+    options = {
+        **options,
+        "num_layers": draw.choice((1, 1, 2, 3)),
+        "bias": draw.random() < 0.8,
+        "bidirectional": draw.random() < 0.5,
+        "batch_first": draw.random() < 0.5,
+    }
     steps, batch, features, hidden = draw.randint(1, 24), draw.randint(1, 9), draw.randint(1, 10), draw.randint(4, 12)
     way = draw.choice(("theirs", "ours", "lengths", "lengths"))
     lengths = [draw.randint(1, steps) for _ in range(batch)]
@@ -45,13 +50,19 @@ def leaves(value):
 
 
 def some(states, rows):
-    return states if states is None else tuple(s[:, rows] for s in states) if isinstance(states, tuple) else states[:, rows]
+    return (
+        states
+        if states is None
+        else tuple(s[:, rows] for s in states) if isinstance(states, tuple) else states[:, rows]
+    )
 
 
 def packed(rnn, x, lengths, hx, steps):
     """PyTorch's way, for the rows with a length. The other rows have zeros, and keep their states."""
     first, rows = rnn.batch_first, (lengths > 0).nonzero().flatten().to(x.device)
-    pack = pytorch.pack_padded_sequence(x.index_select(1 - first, rows), lengths[rows.cpu()], first, enforce_sorted=False)
+    pack = pytorch.pack_padded_sequence(
+        x.index_select(1 - first, rows), lengths[rows.cpu()], first, enforce_sorted=False
+    )
     found, states = torch.nn.modules.rnn.__dict__[rnn.mode.partition("_")[0]].forward(rnn, pack, some(hx, rows))
     found = pytorch.pad_packed_sequence(found, first, total_length=steps)[0]
     shape = list(found.shape)
@@ -91,7 +102,10 @@ def compare(c, seed, device, dtype=torch.float64):
     rows, size = rnn.num_layers * (1 + rnn.bidirectional), rnn.proj_size or hidden
     hx = None
     if c["hx"]:
-        hx = tuple(torch.randn(rows, batch, s, **like).requires_grad_(c["grad"]) for s in (size, hidden)[: 1 + (c["kind"] == "LSTM")])
+        hx = tuple(
+            torch.randn(rows, batch, s, **like).requires_grad_(c["grad"])
+            for s in (size, hidden)[: 1 + (c["kind"] == "LSTM")]
+        )
         hx = hx if c["kind"] == "LSTM" else hx[0]
     chosen = forms.form if c["form"] is None else lambda *given: (
         1 if given[3] is None or (c["form"] == "packed" and given[3].min() < 1) else c["form"])  # fmt: skip
@@ -126,9 +140,18 @@ def precision(c, seed, device, dtype, autocast=None):
     for way, kind in ((None, torch.float64), (None, dtype), ("ours", dtype)):
         rnn = copy.deepcopy(exact).to(kind)
         one = x.to(kind).requires_grad_()
-        with unittest.mock.patch.object(forms, "form", lambda *_: 1), torch.autocast("cuda", autocast, enabled=bool(autocast and kind != torch.float64)):
-            found = packed(rnn, one, lengths, None, steps) if way is None else run(rnn, one, lengths, None, {**c, "way": way}, steps)
-        total = sum((part.double() * torch.arange(1.0, 1 + part.numel(), device=device).sin().view(part.shape)).sum() for part in found)
+        with unittest.mock.patch.object(forms, "form", lambda *_: 1), torch.autocast(
+            "cuda", autocast, enabled=bool(autocast and kind != torch.float64)
+        ):
+            found = (
+                packed(rnn, one, lengths, None, steps)
+                if way is None
+                else run(rnn, one, lengths, None, {**c, "way": way}, steps)
+            )
+        total = sum(
+            (part.double() * torch.arange(1.0, 1 + part.numel(), device=device).sin().view(part.shape)).sum()
+            for part in found
+        )
         results.append([part.double() for part in (*found, *torch.autograd.grad(total, [one, *rnn.parameters()]))])
     error = lambda found: max(((a - b).norm() / (b.norm() + 1e-30)).item() for a, b in zip(found, results[0]))
     return error(results[2]), error(results[1])
@@ -142,13 +165,17 @@ def precisions(seed, count, device):
         c["lengths"], c["on_device"], c["is_sorted"] = [max(1, length) for length in c["lengths"]], False, False
         if draw.random() < 0.3:
             c["size"] = (*c["size"][:2], 128, 128 if "proj_size" in c["options"] else draw.choice((128, 256)))
-        dtype, autocast = draw.choice(((torch.float32, None), (torch.float16, None), (torch.bfloat16, None), (torch.float32, torch.float16)))
+        dtype, autocast = draw.choice(
+            ((torch.float32, None), (torch.float16, None), (torch.bfloat16, None), (torch.float32, torch.float16))
+        )
         ours, theirs = precision(c, seed + n, device, dtype, autocast)
         ratios.append(ours / theirs if theirs else 1.0 if not ours else float("inf"))
         if ratios[-1] > 2:
             print(n, ours, theirs, dtype, autocast, c, flush=True)
     ratios.sort()
-    print(f"{count} configurations of seed {seed}: error over packing's: median {ratios[count // 2]:.2f}, largest {ratios[-1]:.2f}, {sum(r > 2 for r in ratios)} over 2")
+    print(
+        f"{count} configurations of seed {seed}: error over packing's: median {ratios[count // 2]:.2f}, largest {ratios[-1]:.2f}, {sum(r > 2 for r in ratios)} over 2"
+    )
 
 
 def main(seed, count, device):
@@ -172,4 +199,6 @@ if __name__ == "__main__":
     given = sys.argv[1:]
     if given[3:] == ["precision"]:
         sys.exit(precisions(int(given[0]), int(given[1]), given[2]))
-    sys.exit(bool(main(int(given[0]) if given else 1, int(given[1]) if given[1:] else 500, given[2] if given[2:] else "cpu")))
+    sys.exit(
+        bool(main(int(given[0]) if given else 1, int(given[1]) if given[1:] else 500, given[2] if given[2:] else "cpu"))
+    )

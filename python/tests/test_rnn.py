@@ -121,13 +121,28 @@ class RNNs(unittest.TestCase):
     def test_one_pass_gives_what_two_give(self):
         lengths = torch.tensor([4, 9, 0, 7, STEPS + 4])
         for device, (name, kind, options), (layers, batch_first, bias, with_states, dtype) in itertools.product(
-            DEVICES, kinds(), ((1, False, True, True, torch.float32), (2, True, True, False, torch.float32),
-                (2, False, False, True, torch.float64), (1, True, False, False, torch.float16))
+            DEVICES,
+            kinds(),
+            (
+                (1, False, True, True, torch.float32),
+                (2, True, True, False, torch.float32),
+                (2, False, False, True, torch.float64),
+                (1, True, False, False, torch.float16),
+            ),
         ):
             with self.subTest(name, device=device, layers=layers, bias=bias, hx=with_states, dtype=dtype):
                 like = {"device": device, "dtype": dtype}
-                rnn = kind(FEATURES, HIDDEN, layers, bias=bias, batch_first=batch_first, bidirectional=True,
-                    dropout=0.5 if layers > 1 else 0, **like, **options)
+                rnn = kind(
+                    FEATURES,
+                    HIDDEN,
+                    layers,
+                    bias=bias,
+                    batch_first=batch_first,
+                    bidirectional=True,
+                    dropout=0.5 if layers > 1 else 0,
+                    **like,
+                    **options,
+                )
                 module, hx = rnn, states(rnn, BATCH, requires_grad=True, **like) if with_states else None
                 if with_states and rnn.mode == "GRU":  # one for all layers
                     hx = hx[:1].expand_as(hx)
@@ -147,7 +162,9 @@ class RNNs(unittest.TestCase):
                 tolerance = 1e-2 if dtype == torch.float16 else OF_GRADIENTS[device]
                 self.close(found[:2], found[2:], tolerance)
                 self.assertTrue(all(value.isfinite().all() for value in leaves(found)))
-        with mock.patch.dict(os.environ, DML_CUDA_RNN="1"), self.assertRaisesRegex(ValueError, "RNN is `1`, but must be `one_"):
+        with mock.patch.dict(os.environ, DML_CUDA_RNN="1"), self.assertRaisesRegex(
+            ValueError, "RNN is `1`, but must be `one_"
+        ):
             run(module, x, lengths.to(device))
 
     def test_one_pass_has_the_tangents_of_weights_without_gradients(self):
@@ -166,7 +183,10 @@ class RNNs(unittest.TestCase):
                 rnn = kind(FEATURES, HIDDEN, 2, bidirectional=both, **options).to(device)
                 x, lengths = torch.randn(STEPS, 0, FEATURES, device=device), torch.zeros(0, dtype=torch.int64)
                 for given in (lengths, lengths.to(device)):
-                    shapes = [[part.shape for part in parts] for parts in (run(rnn, x, given), [rnn(x)[0], *leaves(rnn(x)[1])])]
+                    shapes = [
+                        [part.shape for part in parts]
+                        for parts in (run(rnn, x, given), [rnn(x)[0], *leaves(rnn(x)[1])])
+                    ]
                     self.assertEqual(*shapes)
 
     def test_every_type_of_lengths(self):
@@ -209,7 +229,9 @@ class RNNs(unittest.TestCase):
     def test_padding_may_have_any_values(self):
         lengths = torch.tensor([4, 9, 0, 7, 1])
         padding = torch.arange(STEPS)[:, None] >= lengths
-        for device, (name, kind, options), value in itertools.product(DEVICES, kinds(), (float("nan"), float("inf"), 3e38)):
+        for device, (name, kind, options), value in itertools.product(
+            DEVICES, kinds(), (float("nan"), float("inf"), 3e38)
+        ):
             with self.subTest(name, device=device, value=value):
                 module = kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).to(device)
                 clean = torch.randn(STEPS, BATCH, FEATURES).masked_fill(padding[:, :, None], 0).to(device)
@@ -251,7 +273,9 @@ class RNNs(unittest.TestCase):
             self.close(run(rnn, x, lengths), packed(rnn, x, lengths), 1e-5)
             rnn.dropout = 1.0  # the second layer sees zeros
             zeros = dt.LSTM(2 * HIDDEN, HIDDEN, bidirectional=True).to(device)
-            zeros.load_state_dict({name.replace("_l1", "_l0"): value for name, value in rnn.state_dict().items() if "_l1" in name})
+            zeros.load_state_dict(
+                {name.replace("_l1", "_l0"): value for name, value in rnn.state_dict().items() if "_l1" in name}
+            )
             self.close(again(), run(zeros, x.new_zeros(STEPS, BATCH, 2 * HIDDEN), lengths)[0], 1e-6)
             rnn.eval()
             self.close(run(rnn, x, lengths), packed(rnn, x, lengths), 1e-5)
@@ -284,10 +308,16 @@ class RNNs(unittest.TestCase):
             for form_of_all in (1, 3):
                 rnn = kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).double()
                 with self.subTest(name), form(form_of_all):
-                    self.close(second(lambda x: run(rnn, x, lengths)[0], x), second(lambda x: packed(rnn, x, lengths)[0], x), 1e-9)
+                    self.close(
+                        second(lambda x: run(rnn, x, lengths)[0], x),
+                        second(lambda x: packed(rnn, x, lengths)[0], x),
+                        1e-9,
+                    )
         lstm, x = dt.LSTM(FEATURES, HIDDEN), x.detach().float().requires_grad_()  # oneDNN has none
         with torch.backends.mkldnn.flags(enabled=False):
-            self.close(second(lambda x: run(lstm, x, lengths)[0], x), second(lambda x: packed(lstm, x, lengths)[0], x), 1e-4)
+            self.close(
+                second(lambda x: run(lstm, x, lengths)[0], x), second(lambda x: packed(lstm, x, lengths)[0], x), 1e-4
+            )
 
     def test_forms(self):
         lstm, gru = dt.LSTM(64, 64), dt.GRU(64, 64)
@@ -296,7 +326,9 @@ class RNNs(unittest.TestCase):
         self.assertEqual(find(gru, torch.full((16,), 200)), "whole")
         self.assertEqual(find(gru, short), "packed")
         self.assertIn(find(lstm, short), (1, 2, 4, 8))
-        self.assertNotEqual(find(gru, torch.cat((short[:15], torch.zeros(1, dtype=torch.int64)))), "packed")  # it refuses 0
+        self.assertNotEqual(
+            find(gru, torch.cat((short[:15], torch.zeros(1, dtype=torch.int64)))), "packed"
+        )  # it refuses 0
         self.assertEqual(find(gru, torch.zeros(16, dtype=torch.int64)), 1)
         with mock.patch.dict(os.environ, DML_CUDA_RNN="two_passes"):
             self.assertEqual(find(gru, short), 1)
@@ -306,7 +338,11 @@ class RNNs(unittest.TestCase):
 
     def test_cuts_cover_every_step_of_every_sequence(self):
         for seed, count in itertools.product(range(20), (1, 2, 4, 8)):
-            lengths = torch.randint(0, 50, (11,), generator=torch.Generator().manual_seed(seed)).sort(descending=True)[0].numpy()
+            lengths = (
+                torch.randint(0, 50, (11,), generator=torch.Generator().manual_seed(seed))
+                .sort(descending=True)[0]
+                .numpy()
+            )
             steps = [0] * len(lengths)
             begin = 0
             for end, active in forms.cuts_of(lengths, count):

@@ -29,7 +29,11 @@ class TextEncoder(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(symbols, channels)
         self.cnn = nn.ModuleList(
-            nn.Sequential(parametrizations.weight_norm(nn.Conv1d(channels, channels, kernel, padding=kernel // 2)), nn.LeakyReLU(0.2), nn.Dropout(0.2))
+            nn.Sequential(
+                parametrizations.weight_norm(nn.Conv1d(channels, channels, kernel, padding=kernel // 2)),
+                nn.LeakyReLU(0.2),
+                nn.Dropout(0.2),
+            )
             for _ in range(depth)
         )
         self.lstm = nn.LSTM(channels, channels // 2, 1, batch_first=True, bidirectional=True)
@@ -60,14 +64,18 @@ class Conversion(unittest.TestCase):
 
     def check(self, rnn, tolerance=1e-5):
         with form(1):
-            torch.testing.assert_close(run(rnn, self.x, self.lengths), packed(rnn, self.x, self.lengths), rtol=tolerance, atol=tolerance)
+            torch.testing.assert_close(
+                run(rnn, self.x, self.lengths), packed(rnn, self.x, self.lengths), rtol=tolerance, atol=tolerance
+            )
 
     def test_everything_stays_but_the_class(self):
         for kind in (nn.LSTM, nn.GRU, nn.RNN):
             root, calls = kind(FEATURES, HIDDEN), []
             before = {name: id(value) for name, value in root.named_parameters()}
             root.register_forward_hook(lambda *_: calls.append(1))
-            model = nn.Sequential(nn.Linear(2, 2), root, nn.ModuleDict({"again": root, "other": kind(3, 4, 2, bidirectional=True)}))
+            model = nn.Sequential(
+                nn.Linear(2, 2), root, nn.ModuleDict({"again": root, "other": kind(3, 4, 2, bidirectional=True)})
+            )
             names = list(model.state_dict())
             self.assertIs(dt.convert_rnns(model), model)
             self.assertIs(model[1], root)
@@ -83,7 +91,9 @@ class Conversion(unittest.TestCase):
             self.assertEqual(repr(root), f"{kind.__name__}({FEATURES}, {HIDDEN})")
 
     def test_what_is_left_alone_is_named(self):
-        with self.assertWarnsRegex(UserWarning, r"^0 is of a class of its own, test_rnn_conversion.Own, and stays as it is$"):
+        with self.assertWarnsRegex(
+            UserWarning, r"^0 is of a class of its own, test_rnn_conversion.Own, and stays as it is$"
+        ):
             model = dt.convert_rnns(nn.Sequential(Own(2, 3), nn.LSTMCell(2, 3)))
         self.assertIs(type(model[0]), Own)
         with warnings.catch_warnings():
@@ -93,7 +103,9 @@ class Conversion(unittest.TestCase):
             dt.convert_rnns(quantized)
 
     def test_quantization_after_the_conversion_warns(self):
-        with self.assertWarnsRegex(UserWarning, r"dml_cuda.torch.LSTM stays as it is, because quantization knows only torch.nn.LSTM"):
+        with self.assertWarnsRegex(
+            UserWarning, r"dml_cuda.torch.LSTM stays as it is, because quantization knows only torch.nn.LSTM"
+        ):
             model = torch.ao.quantization.quantize_dynamic(nn.Sequential(dt.LSTM(FEATURES, HIDDEN), nn.Linear(2, 2)))
         self.check(model[0])
 
@@ -114,8 +126,11 @@ class Conversion(unittest.TestCase):
             self.check(rnn)
 
     def test_weights_that_hooks_compute_and_tied_weights(self):
-        for change in (lambda rnn: prune.l1_unstructured(rnn, "weight_hh_l0", 0.5), lambda rnn: weight_norm(rnn, "weight_ih_l0_reverse"),
-                lambda rnn: setattr(rnn, "weight_ih_l0_reverse", rnn.weight_ih_l0)):
+        for change in (
+            lambda rnn: prune.l1_unstructured(rnn, "weight_hh_l0", 0.5),
+            lambda rnn: weight_norm(rnn, "weight_ih_l0_reverse"),
+            lambda rnn: setattr(rnn, "weight_ih_l0_reverse", rnn.weight_ih_l0),
+        ):
             rnn = nn.GRU(FEATURES, HIDDEN, bidirectional=True)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -144,7 +159,9 @@ class Conversion(unittest.TestCase):
                 found = torch.func.functional_call(rnn, zeros, (self.x,), {"lengths": self.lengths})
                 self.assertFalse(any(part.any() for part in leaves(found)))
                 double = copy.deepcopy(rnn).double()
-                torch.testing.assert_close([part.float() for part in run(double, self.x.double(), self.lengths)], list(required))
+                torch.testing.assert_close(
+                    [part.float() for part in run(double, self.x.double(), self.lengths)], list(required)
+                )
                 rnn.weight_hh_l0 = nn.Parameter(torch.zeros_like(rnn.weight_hh_l0))
                 self.check(rnn)
 
@@ -183,7 +200,9 @@ class Conversion(unittest.TestCase):
 
             with tempfile.TemporaryDirectory() as folder:
                 save_model(before, f"{folder}/model.safetensors")
-                after = dt.convert_rnns(nn.Sequential(nn.Linear(FEATURES, FEATURES), nn.LSTM(FEATURES, HIDDEN, 2, bidirectional=True)))
+                after = dt.convert_rnns(
+                    nn.Sequential(nn.Linear(FEATURES, FEATURES), nn.LSTM(FEATURES, HIDDEN, 2, bidirectional=True))
+                )
                 self.assertEqual(load_model(after, f"{folder}/model.safetensors"), (set(), []))
                 self.assertTrue(torch.equal(after[1].weight_hh_l1, before[1].weight_hh_l1))
 
@@ -227,7 +246,9 @@ class Conversion(unittest.TestCase):
                     output, states = model(self.x, lengths=self.lengths)
                     torch.testing.assert_close([output, *leaves(states)], list(required))
                     pack = dt.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False)
-                    torch.testing.assert_close(dt.pad_packed_sequence(model(pack)[0], total_length=STEPS)[0], required[0])
+                    torch.testing.assert_close(
+                        dt.pad_packed_sequence(model(pack)[0], total_length=STEPS)[0], required[0]
+                    )
                     output.sum().backward()
                     self.assertTrue(all(weight.grad is not None for weight in model.parameters()))
             finally:

@@ -74,7 +74,8 @@ class OnAGpu(unittest.TestCase):
             before = module(x, lengths=lengths)[0]
             graph.replay()
             self.assertFalse(torch.equal(module(x, lengths=lengths)[0], before))
-            torch.testing.assert_close(module(x, lengths=lengths)[0], packed(module, x, lengths)[0], rtol=5e-3, atol=5e-3)
+            found, required = module(x, lengths=lengths)[0], packed(module, x, lengths)[0]
+            torch.testing.assert_close(found, required, rtol=5e-3, atol=5e-3)
 
     def test_c_n_has_the_same_bits_after_4000_steps_of_padding(self):
         for dtype, hidden in itertools.product((torch.float16, torch.float32), (64, 128, 256)):
@@ -162,7 +163,8 @@ class OnAGpu(unittest.TestCase):
         ):  # fmt: skip
             with self.subTest(kind=kind, shape=shape, hidden=hidden, dtype=dtype), tf32, mock.patch.dict(os.environ):
                 os.environ.pop("DML_CUDA_RNN", None)
-                rnn, x = kind(shape[2], hidden, bidirectional=True, device="meta"), torch.empty(shape, device="cuda", dtype=dtype)
+                rnn = kind(shape[2], hidden, bidirectional=True, device="meta")
+                x = torch.empty(shape, device="cuda", dtype=dtype)
                 self.assertFalse(padded._is_one_pass(rnn, 0, x, hidden))  # eager
                 with mock.patch("torch.cuda.is_current_stream_capturing", lambda: True):
                     self.assertEqual(padded._is_one_pass(rnn, 0, x, hidden), required)

@@ -43,12 +43,22 @@ class Packing(unittest.TestCase):
 
     def test_reading_gives_what_pytorch_packs(self):
         for device, first, (lengths, is_sorted) in itertools.product(
-            DEVICES, (False, True), ((LENGTHS, False), (SORTED, True), (SORTED, False), (LENGTHS.tolist(), False), (LENGTHS.float() + 0.5, False))
+            DEVICES,
+            (False, True),
+            (
+                (LENGTHS, False),
+                (SORTED, True),
+                (SORTED, False),
+                (LENGTHS.tolist(), False),
+                (LENGTHS.float() + 0.5, False),
+            ),
         ):
             x = batch(first, device=device).nan_to_num(3)
             if isinstance(lengths, torch.Tensor) and lengths.is_floating_point():
                 lengths = lengths.tolist()
-            found, required = (pack(x, lengths, first, is_sorted) for pack in (dt.pack_padded_sequence, pytorch.pack_padded_sequence))
+            found, required = (
+                pack(x, lengths, first, is_sorted) for pack in (dt.pack_padded_sequence, pytorch.pack_padded_sequence)
+            )
             self.assertTrue(isinstance(found, PackedSequence) and isinstance(found, tuple) and type(found) is Padded)
             self.same([found.batch_sizes, found.sorted_indices, found.unsorted_indices], required[1:])
             self.assertTrue(found.is_kept)
@@ -65,9 +75,17 @@ class Packing(unittest.TestCase):
     def test_errors_are_pytorchs(self):
         x = batch()
         for given in (
-            (x, torch.tensor([4, 7, 0, 7, 2]), False, False), (x, LENGTHS), (x, LENGTHS[:4]), (x, [4, 3]), (x, torch.tensor(3)),
-            (x, torch.tensor([10, 9, 8, 7, 6])), (x, torch.tensor([4, 3, 2, 1, -1])), (x[:0], LENGTHS, False, False), (x[0, 0, 0], [1]), (x, "abc"),
-        ):  # fmt: skip
+            (x, torch.tensor([4, 7, 0, 7, 2]), False, False),
+            (x, LENGTHS),
+            (x, LENGTHS[:4]),
+            (x, [4, 3]),
+            (x, torch.tensor(3)),
+            (x, torch.tensor([10, 9, 8, 7, 6])),
+            (x, torch.tensor([4, 3, 2, 1, -1])),
+            (x[:0], LENGTHS, False, False),
+            (x[0, 0, 0], [1]),
+            (x, "abc"),
+        ):
             errors = []
             for pack in (pytorch.pack_padded_sequence, dt.pack_padded_sequence):
                 try:
@@ -81,7 +99,9 @@ class Packing(unittest.TestCase):
 
     def test_values_are_those_at_pack_time(self):
         x, lengths = batch().nan_to_num(0), LENGTHS.clone()
-        pack, required = dt.pack_padded_sequence(x, lengths, enforce_sorted=False), pytorch.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
+        pack, required = dt.pack_padded_sequence(x, lengths, enforce_sorted=False), pytorch.pack_padded_sequence(
+            x, LENGTHS, enforce_sorted=False
+        )
         x.zero_(), lengths.fill_(1)
         output, counts = dt.pad_packed_sequence(pack)
         output.zero_(), counts.zero_()
@@ -89,7 +109,9 @@ class Packing(unittest.TestCase):
 
     def test_a_change_of_the_data_is_seen(self):
         lstm, x = dt.LSTM(6, 8, bidirectional=True), batch()
-        packs = [pack(x, LENGTHS, enforce_sorted=False) for pack in (dt.pack_padded_sequence, pytorch.pack_padded_sequence)]
+        packs = [
+            pack(x, LENGTHS, enforce_sorted=False) for pack in (dt.pack_padded_sequence, pytorch.pack_padded_sequence)
+        ]
         for pack in packs:
             pack.data.mul_(2)
         outputs = [pytorch.pad_packed_sequence(lstm(pack)[0])[0] for pack in packs]
@@ -104,16 +126,32 @@ class Packing(unittest.TestCase):
         x = batch(steps=7)
         required = pytorch.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
         for change in (
-            copy.copy, copy.deepcopy, lambda pack: pickle.loads(pickle.dumps(pack)), lambda pack: pack.to("cpu"), lambda pack: pack.double(),
-            lambda pack: pack.to(torch.float16), lambda pack: pack.cpu(), self.saved,
-            *([lambda pack: pack.cuda(), lambda pack: pack.pin_memory(), lambda pack: pack.to("cuda", non_blocking=True)] if CUDA else []),
-        ):  # fmt: skip
+            copy.copy,
+            copy.deepcopy,
+            lambda pack: pickle.loads(pickle.dumps(pack)),
+            lambda pack: pack.to("cpu"),
+            lambda pack: pack.double(),
+            lambda pack: pack.to(torch.float16),
+            lambda pack: pack.cpu(),
+            self.saved,
+            *(
+                [
+                    lambda pack: pack.cuda(),
+                    lambda pack: pack.pin_memory(),
+                    lambda pack: pack.to("cuda", non_blocking=True),
+                ]
+                if CUDA
+                else []
+            ),
+        ):
             found = change(dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False))
             self.same(found, change(required))
             self.assertEqual(found.data.device, change(required).data.device)
         kept = dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
         self.assertIs(kept.to("cpu"), kept)
-        self.assertTrue(kept.double().is_kept and pickle.loads(pickle.dumps(kept)).is_kept and copy.deepcopy(kept).is_kept)
+        self.assertTrue(
+            kept.double().is_kept and pickle.loads(pickle.dumps(kept)).is_kept and copy.deepcopy(kept).is_kept
+        )
         tree = torch.utils._pytree.tree_map(lambda part: part * 1, kept)
         self.same(tree, required)
         tuple(kept)
@@ -133,13 +171,20 @@ class Packing(unittest.TestCase):
             self.same(pack, pytorch.pack_padded_sequence(torch.full((4, 2, 3), float(index)), [4, 2]))
 
     def test_a_module_and_a_pack_may_disagree_on_batch_first(self):
-        for of_rnn, of_pack, pack in itertools.product((False, True), (False, True), (dt.pack_padded_sequence, pytorch.pack_padded_sequence)):
-            lstm, plain = dt.LSTM(6, 8, 2, bidirectional=True, batch_first=of_rnn), torch.nn.LSTM(6, 8, 2, bidirectional=True, batch_first=True)
+        for of_rnn, of_pack, pack in itertools.product(
+            (False, True), (False, True), (dt.pack_padded_sequence, pytorch.pack_padded_sequence)
+        ):
+            lstm, plain = dt.LSTM(6, 8, 2, bidirectional=True, batch_first=of_rnn), torch.nn.LSTM(
+                6, 8, 2, bidirectional=True, batch_first=True
+            )
             plain.load_state_dict(lstm.state_dict())
             x, hx = batch(of_pack), tuple(torch.randn(4, 5, 8) for _ in range(2))
             found, states = lstm(pack(x, LENGTHS, of_pack, False), hx)
             required, of_required = plain(pytorch.pack_padded_sequence(x, LENGTHS, of_pack, False), hx)
-            torch.testing.assert_close([dt.pad_packed_sequence(found, True)[0], *states], [pytorch.pad_packed_sequence(required, True)[0], *of_required])
+            torch.testing.assert_close(
+                [dt.pad_packed_sequence(found, True)[0], *states],
+                [pytorch.pad_packed_sequence(required, True)[0], *of_required],
+            )
 
     def test_stacked_modules_stay_padded(self):
         first, second = dt.LSTM(6, 8, bidirectional=True), dt.LSTM(16, 4)
@@ -147,12 +192,21 @@ class Packing(unittest.TestCase):
         middle = first(pack)[0]
         self.assertTrue(type(middle) is Padded and middle.is_kept)
         found = dt.pad_packed_sequence(second(middle)[0])[0]
-        required = second(pytorch.PackedSequence(*first(pytorch.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False))[0]))[0]
+        required = second(
+            pytorch.PackedSequence(*first(pytorch.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False))[0])
+        )[0]
         torch.testing.assert_close(found, pytorch.pad_packed_sequence(required)[0])
         # PyTorch's own module and function read a pack.
         plain = torch.nn.LSTM(6, 8, bidirectional=True)
-        torch.testing.assert_close(*(pytorch.pad_packed_sequence(plain(p)[0])[0] for p in (
-            dt.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False), pytorch.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False))))  # fmt: skip
+        torch.testing.assert_close(
+            *(
+                pytorch.pad_packed_sequence(plain(p)[0])[0]
+                for p in (
+                    dt.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False),
+                    pytorch.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False),
+                )
+            )
+        )
 
     def test_traces(self):
         class Model(torch.nn.Module):
@@ -189,10 +243,19 @@ class Packing(unittest.TestCase):
         finally:
             torch.cuda.set_sync_debug_mode("default")
         self.assertEqual((output.shape[0], counts.device), (9, x.device))
-        required = pytorch.pad_packed_sequence(lstm(pytorch.pack_padded_sequence(x, LENGTHS, enforce_sorted=False))[0], total_length=9)[0]
+        required = pytorch.pad_packed_sequence(
+            lstm(pytorch.pack_padded_sequence(x, LENGTHS, enforce_sorted=False))[0], total_length=9
+        )[0]
         torch.testing.assert_close(output, required, rtol=1e-2, atol=1e-2)
         self.same(pack, pytorch.pack_padded_sequence(x, LENGTHS, enforce_sorted=False))
         for total in (5, 12):
-            self.assertEqual(len(dt.pad_packed_sequence(lstm(dt.pack_padded_sequence(x, lengths, enforce_sorted=False))[0], total_length=total)[0]), total)
+            self.assertEqual(
+                len(
+                    dt.pad_packed_sequence(
+                        lstm(dt.pack_padded_sequence(x, lengths, enforce_sorted=False))[0], total_length=total
+                    )[0]
+                ),
+                total,
+            )
         with self.assertRaisesRegex(RuntimeError, "sorted"):  # found when it is read
             dt.pack_padded_sequence(x, lengths).batch_sizes

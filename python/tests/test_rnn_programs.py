@@ -49,11 +49,19 @@ class Programs(unittest.TestCase):
                         return self.rnn(x * 2)[0] + 1
 
                 scripted = Scripted(ours).eval()
-                programs = [torch.fx.symbolic_trace(scripted), torch.jit.script(scripted), torch.jit.trace(scripted, (x,)),
-                    torch.compile(scripted, backend="aot_eager"), *(torch.export.export(scripted, (x,), strict=strict).module() for strict in (True, False))]  # fmt: skip
+                programs = [
+                    torch.fx.symbolic_trace(scripted),
+                    torch.jit.script(scripted),
+                    torch.jit.trace(scripted, (x,)),
+                    torch.compile(scripted, backend="aot_eager"),
+                    *(torch.export.export(scripted, (x,), strict=strict).module() for strict in (True, False)),
+                ]
                 for program in programs:
                     self.close(program(x), required, 1e-5)
-                nodes = [[node.target for node in torch.export.export(Scripted(rnn).eval(), (x,), strict=True).graph.nodes] for rnn in (ours, plain)]
+                nodes = [
+                    [node.target for node in torch.export.export(Scripted(rnn).eval(), (x,), strict=True).graph.nodes]
+                    for rnn in (ours, plain)
+                ]
                 self.assertEqual(*([str(node) for node in part] for part in nodes))
                 self.assertEqual(model(x, None).shape, required.shape)
 
@@ -111,10 +119,14 @@ class Programs(unittest.TestCase):
             from torch.export._patches import register_lstm_while_loop_decomposition as loops
         except ImportError:
             self.fail("PyTorch moved register_lstm_while_loop_decomposition")
-        model = Module(lambda rnn, x, lengths: rnn(x, lengths=lengths)[0], dt.LSTM(FEATURES, HIDDEN, bidirectional=True)).eval()
+        model = Module(
+            lambda rnn, x, lengths: rnn(x, lengths=lengths)[0], dt.LSTM(FEATURES, HIDDEN, bidirectional=True)
+        ).eval()
         x, lengths, dim = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.export.Dim
         with loops(), torch.no_grad():
-            program = torch.export.export(model, (x, lengths), strict=False, dynamic_shapes=({0: dim("T", min=2, max=99)}, None)).module()
+            program = torch.export.export(
+                model, (x, lengths), strict=False, dynamic_shapes=({0: dim("T", min=2, max=99)}, None)
+            ).module()
         for steps in (STEPS, 6):
             given = torch.randn(steps, BATCH, FEATURES), lengths
             self.close(program(*given), model(*given), 1e-5)
@@ -154,7 +166,12 @@ class Programs(unittest.TestCase):
         gru, lstm = (Module(call, kind(FEATURES, HIDDEN, bidirectional=True)).eval() for kind in (dt.GRU, dt.LSTM))
         x, lengths, dim = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.export.Dim
         table = dt.onnx_translation_table()
-        modules = [(padded, "ReverseSequence"), (gathered, "GatherElements"), (gru, "ReverseSequence"), (lstm, "ReverseSequence")]
+        modules = [
+            (padded, "ReverseSequence"),
+            (gathered, "GatherElements"),
+            (gru, "ReverseSequence"),
+            (lstm, "ReverseSequence"),
+        ]
 
         def check(path, module, sizes):
             for library in (False, True):
@@ -176,12 +193,18 @@ class Programs(unittest.TestCase):
         for module, operator in modules if VERSION > (2, 8) else modules[:2]:
             # Before 2.15 PyTorch's exporter writes out the loop of an RNN, with a fixed number of steps.
             fixed = module in (gru, lstm) and VERSION < (2, 15)
-            with self.subTest(operator), tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+            with self.subTest(operator), tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(
+                record=True
+            ) as caught:
                 warnings.simplefilter("always")
                 program = torch.onnx.export(
-                    module, (x, lengths), dynamo=True, custom_translation_table=table, verbose=False,
+                    module,
+                    (x, lengths),
+                    dynamo=True,
+                    custom_translation_table=table,
+                    verbose=False,
                     dynamic_shapes=({0: dim("T"), 1: dim("B")}, {0: dim("B")}),
-                )  # fmt: skip
+                )
                 self.assertEqual(any("program has a fixed T" in str(warning.message) for warning in caught), fixed)
                 self.assertIn(operator, [node.op_type for node in program.model.graph])
                 program.save(f"{folder}/model.onnx")
@@ -203,7 +226,14 @@ class Programs(unittest.TestCase):
             for name, module, dynamo in (("plain", plain, True), ("script", plain, False), ("packed", packs, False)):
                 with self.subTest(name):
                     path = f"{folder}/{name}.onnx"
-                    options = {} if dynamo else {"dynamic_axes": {"x": {0: "T", 1: "B"}, "lengths": {0: "B"}}, "input_names": ["x", "lengths"]}
+                    options = (
+                        {}
+                        if dynamo
+                        else {
+                            "dynamic_axes": {"x": {0: "T", 1: "B"}, "lengths": {0: "B"}},
+                            "input_names": ["x", "lengths"],
+                        }
+                    )
                     torch.onnx.export(module, (x, lengths), path, dynamo=dynamo, verbose=False, **options)
                     nodes = [node.op_type for node in onnx.load(path).graph.node]
                     if not dynamo or VERSION > (2, 8):

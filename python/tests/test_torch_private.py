@@ -10,7 +10,7 @@ from dml_cuda.torch._private import NAMES
 
 # A child process for each name: what is taken from PyTorch stays taken.
 PROGRAM = """if True:
-    import os, sys, types, numpy, torch, torch.fx.experimental.proxy_tensor, torch.nn.utils.rnn, torch.distributed, torch.export
+    import os, sys, types, numpy, torch, torch.fx.experimental.proxy_tensor, torch.nn.utils.rnn, torch.export
     import torch.overrides, torch.autograd.forward_ad, dml_cuda
     for name in sys.argv[1:]:
         child = os.fork()

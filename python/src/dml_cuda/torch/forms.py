@@ -26,10 +26,10 @@ def cuts_of(falling: Any, count: int) -> list[tuple[int, int]]:
     return [(end, len(rising) - int(rising.searchsorted(begin, "right"))) for begin, end in zip([0, *ends], ends)]
 
 
-# Nanoseconds, fitted to the forms of random configurations on an H100 and on two cores of an EPYC (benches/record): of a
-# call, and for each pass and segment, distinct length, step of a pass with cuDNN's standard algorithm, step of one with
-# a persistent algorithm, 1000 multiplications, 1000 numbers of gates, 1000 weights that steps read, and 1000 weights.
-# The keys: on a GPU, with gradients, and the form.
+# Nanoseconds, fitted to random configurations on an H100 and on two cores of an EPYC (benches/record): for a call, and
+# for each pass and segment, distinct length, step of a pass with cuDNN's standard algorithm, step of one with a
+# persistent algorithm, 1000 multiplications, 1000 numbers of gates, 1000 weights that steps read, and 1000 weights.
+# The keys: whether on a GPU, whether with gradients, and the form.
 COSTS = {
     (True, False, "packed"): (3.77e5, 1.54e5, 2.61e4, 1.51e4, 0, 0, 0, 0.399, 2.56),
     (True, False, "kept"): (8.29e5, 2.4e5, 0, 1.17e4, 4.05, 0, 31, 4.53, 0),
@@ -71,7 +71,7 @@ def area_of(cuts: list[tuple[int, int]]) -> int:
 
 
 def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_kept: bool) -> str | int:
-    """"whole": PyTorch's padded call, as all sequences have T steps; "packed": PyTorch's packed call; or a number of
+    """ "whole": PyTorch's padded call, as all sequences have T steps; "packed": PyTorch's packed call; or a number of
     segments of time. is_kept: the padded batch is at hand."""
     if lengths is None or is_form_chosen("two_passes") is not None or not lengths.any():
         return 1
@@ -100,6 +100,8 @@ def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_ke
         falling = np.sort(lengths)[::-1]
         sizes = Sizes(rnn, width, int(falling[0]), len(set(falling.tolist())))
         cuts = [cuts_of(falling, count) for count in _SEGMENTS]
-        cost, count = min((estimate(way, area_of(cut), len(cut), False), n) for cut, n in zip(cuts, _SEGMENTS, strict=True))
+        cost, count = min(
+            (estimate(way, area_of(cut), len(cut), False), n) for cut, n in zip(cuts, _SEGMENTS, strict=True)
+        )
     is_packed = can_pack and estimate("packed", int(lengths.sum()), 1, False) < _MARGIN * cost
     return "packed" if is_packed else count

@@ -100,7 +100,9 @@ class Padded:
 
 
 # Maps over trees find the tensors of a pack.
-torch.utils._pytree.register_pytree_node(Padded, lambda pack: (list(pack), None), lambda parts, _: PackedSequence(*parts))
+torch.utils._pytree.register_pytree_node(
+    Padded, lambda pack: (list(pack), None), lambda parts, _: PackedSequence(*parts)
+)
 
 
 # What records a call sees a pack as a tuple, and torch.compile cannot take one apart that is none: these run PyTorch's.

@@ -1,5 +1,5 @@
-"""RNNs over padded batches: each layer in passes without lengths, in which nothing that comes after the end of a sequence
-reaches it."""
+"""RNNs over padded batches: each layer in passes without lengths, in which nothing that comes after the end of a
+sequence reaches it."""
 
 import contextlib
 import os
@@ -118,7 +118,9 @@ class _Block(torch.autograd.Function):  # type: ignore[misc]
         block = pieces[0].new_empty(sum(sizes) + unused)
         if unused:
             block[-unused:].zero_()
-        found, sources, targets, at = [block] * len(parts), [], [], 0
+        found, at = [block] * len(parts), 0
+        sources: list[torch.Tensor] = []
+        targets: list[torch.Tensor] = []
         for i in order:
             rows, width = parts[i][0].shape[:-1], sum(piece.shape[-1] for piece in parts[i])
             found[i] = block.as_strided((*rows, width), (width, 1)[-1 - len(rows) :], at)
@@ -135,7 +137,8 @@ class _Block(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
-        found, at = [], 0
+        found: list[torch.Tensor] = []
+        at = 0
         for count, gradient in zip(ctx.counts, gradients, strict=True):
             widths = ctx.widths[at : at + count]
             found += gradient.split(widths, 1) if count > 1 else [gradient]
@@ -178,7 +181,10 @@ def run_padded(
         x = torch.where(padding, 0.0, x)
     x = x.contiguous()
     if hx is None:
-        states = [x.new_zeros(len(all_weights), batch, of_state) for of_state in ([hidden, size] if size != hidden else [size])]
+        states = [
+            x.new_zeros(len(all_weights), batch, of_state)
+            for of_state in ([hidden, size] if size != hidden else [size])
+        ]
         states = [states[-1], states[0]] if is_lstm else states[-1:]
     else:
         states = list(hx) if is_lstm else [hx]
@@ -200,7 +206,9 @@ def run_padded(
         is_exact = is_exact and x.dtype == weights[0][0].dtype == torch.float32
         # PyTorch's own layout is that of a pass if there is but one.
         joined = _joined(weights, is_block and (is_both or freezes or len(all_weights) > 1))
-        outputs, cells, begin = [], [], 0
+        outputs: list[torch.Tensor] = []
+        cells: list[torch.Tensor] = []
+        begin = 0
         with torch.autocast("cpu", enabled=False) if is_exact else contextlib.nullcontext():
             for end, active in cuts or [(steps, batch)]:
                 if cuts:

@@ -2,7 +2,7 @@
 
 import functools
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,10 +16,8 @@ from .operators import as_lengths, check_tensor, is_tracing, watched
 from .packing import Padded, lengths_of, rows_of, uncompiled
 from .padded import run_padded
 
-_Module = torch.nn.RNNBase if TYPE_CHECKING else object
 
-
-class WithLengths(_Module):  # type: ignore[misc]
+class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
     """What this package's RNNs add to PyTorch's."""
 
     def forward(self, input: Any, hx: Any = None, *, lengths: Any = None) -> tuple[Any, Any]:
@@ -37,7 +35,9 @@ class WithLengths(_Module):  # type: ignore[misc]
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "qconfig" and value is None:  # of quantize_dynamic, which knows PyTorch's classes alone
             kind = pytorchs(type(self)).__name__
-            words = f"dml_cuda.torch.{kind} stays as it is, because quantization knows only torch.nn.{kind}: quantize first"
+            words = (
+                f"dml_cuda.torch.{kind} stays as it is, because quantization knows only torch.nn.{kind}: quantize first"
+            )
             warnings.warn(words, stacklevel=3)
         super().__setattr__(name, value)
 
@@ -65,7 +65,11 @@ class WithLengths(_Module):  # type: ignore[misc]
         if lengths is None:
             return self._plain(input, hx)  # PyTorch's own error
         check_tensor(input, "input")
-        lengths = as_lengths(torch.empty(0, device="cpu"), lengths) if not isinstance(lengths, torch.Tensor) else as_lengths(input, lengths)
+        lengths = (
+            as_lengths(torch.empty(0, device="cpu"), lengths)
+            if not isinstance(lengths, torch.Tensor)
+            else as_lengths(input, lengths)
+        )
         self._check(input, lengths, hx)
         x = input.transpose(0, 1) if self.batch_first else input
         host = forms.on_host(x, lengths)
@@ -75,7 +79,9 @@ class WithLengths(_Module):  # type: ignore[misc]
         if form == "whole":
             return self._plain(input, hx)
         if form == "packed":
-            packed, states = self._plain(pytorch.pack_padded_sequence(x, torch.from_numpy(host), enforce_sorted=False), hx)
+            packed, states = self._plain(
+                pytorch.pack_padded_sequence(x, torch.from_numpy(host), enforce_sorted=False), hx
+            )
             output, _ = pytorch.pad_packed_sequence(packed, self.batch_first, total_length=x.shape[0])
             return output, states
         if form == 1:
@@ -85,7 +91,7 @@ class WithLengths(_Module):  # type: ignore[misc]
     def _run_cut(self, x: torch.Tensor, host: Any, hx: Any, form: Any, **options: Any) -> tuple[Any, Any]:
         """Runs x in segments of time."""
         order = np.argsort(-host, kind="stable")
-        cuts, there = forms.cuts_of(host[order], form), torch.from_numpy(order).to(x.device)
+        cuts, there = forms.cuts_of(host[order], int(form)), torch.from_numpy(order).to(x.device)
         back = torch.empty_like(there)
         back[there] = torch.arange(len(back), device=x.device)
         batch_first, fills = self.batch_first, options.get("fills", True)
@@ -135,7 +141,7 @@ class WithLengths(_Module):  # type: ignore[misc]
             rows = rows_of(sizes, len(data), batch, data.device)
             x = data.new_zeros(steps * batch, data.shape[1]).index_copy(0, rows, data).view(steps, batch, -1)
             self._check(x.transpose(0, 1) if self.batch_first else x, torch.from_numpy(host), hx)
-            cuts = forms.cuts_of(host, form) if form != 1 else None
+            cuts = forms.cuts_of(host, int(form)) if form != 1 else None
             output, states = run_padded(self, x, torch.from_numpy(host), hx, cuts, is_clean=True, fills=False)
         output = output.reshape(steps * batch, -1)
         output = output if rows is None else output.index_select(0, rows)
@@ -145,7 +151,9 @@ class WithLengths(_Module):  # type: ignore[misc]
         batch = 0 if self.batch_first else 1
         if x.dim() != 3 or x.shape[1 - batch] == 0:
             layout = "[B, T, F]" if self.batch_first else "[T, B, F]"
-            raise ValueError(f"input has shape {list(x.shape)}, but must have three dimensions, {layout}, with T of at least 1")
+            raise ValueError(
+                f"input has shape {list(x.shape)}, but must have three dimensions, {layout}, with T of at least 1"
+            )
         check_batch([*lengths.shape], [x.shape[batch]])
         if lengths.device not in (x.device, torch.device("cpu")):
             raise ValueError(f"lengths is on {lengths.device}, but must be on {x.device}, as input is, or on the CPU")
@@ -196,7 +204,7 @@ def pytorchs(kind: type) -> Any:
 
 
 @functools.cache
-def _converted(kind: type) -> type | None:
+def _converted(kind: Any) -> Any:
     """The class for a module of a class of PyTorch, and of a class that torch.nn.utils.parametrize made of one."""
     if kind in _OURS:
         return _OURS[kind]
@@ -220,7 +228,7 @@ def convert_rnns(module: torch.nn.Module) -> torch.nn.Module:
     )
     """
     for name, part in module.named_modules():
-        kind = type(part)
+        kind: Any = type(part)
         if isinstance(part, WithLengths):
             continue
         is_quantized = kind.__module__.startswith("torch.ao.nn.quant") and kind.__name__ in ("LSTM", "GRU", "RNN")

@@ -1,5 +1,6 @@
 """dml_cuda on NumPy arrays: results compared with a slow reference, views, errors, docstrings."""
 
+import array
 import doctest
 import importlib.util
 import itertools
@@ -79,6 +80,27 @@ class Reverse(unittest.TestCase):
                 np.broadcast_to(base[0], (4, 100)), sliding_window_view(base[0], 10), fields["b"], base.astype(">i4")):
             for axis in range(x.ndim):
                 self.check(x, 3, axis)
+
+    def test_dimensions_that_do_not_fold_are_copied(self):
+        base = np.arange(4**10, dtype=np.int32).reshape((4,) * 10)
+        every_second = (slice(None, None, 2),) * 10
+        x, others = base[every_second], base[(slice(1, None, 2),) * 10]
+        of_lanes = np.arange(2**5).reshape((2, 1) * 2 + (2, 1) + (1, 2) * 2) % 4
+        for lengths in (2, of_lanes, np.broadcast_to(of_lanes, (2,) * 5 + (1,) + (2,) * 4)):
+            for given in (x, x.T[..., ::-1], x.copy()):
+                self.check(given, lengths, 5)
+                required, out = model(given, lengths, 5), base.copy()
+                dml_cuda.reverse_subsequences(given, lengths, 5, out=out[every_second])
+                self.assertTrue((out[every_second] == required).all())
+                out[every_second] = x
+                self.assertTrue((out == base).all(), "gaps were written")
+            in_place, required = base.copy(), model(x, lengths, 5)
+            view = in_place[every_second]
+            self.assertIs(dml_cuda.reverse_subsequences(view, lengths, 5, out=view), view)
+            self.assertTrue((view == required).all())
+        with self.assertRaisesRegex(ValueError, r"lengths is -1, must be at least 0"):
+            dml_cuda.reverse_subsequences(x, -1, 5, out=others)
+        self.assertTrue((base == np.arange(4**10).reshape(base.shape)).all())
 
     def test_out_and_in_place(self):
         x = np.arange(40.0).reshape(4, 10)
@@ -196,7 +218,7 @@ class Reverse(unittest.TestCase):
               for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")),
                   ("bool", True), ("bool", [[True], [1], [2]]), ("bool", np.True_))),
             (ValueError, "lengths is -1180591620717411303424, must be at least 0", lambda: reverse(x, -(2**70), 1)),
-            (ValueError, r"lengths\[0, 1\] is a int, must be at least 0", lambda: reverse(x.T, [[1, -(10**5000), 3]], 0)),
+            (ValueError, r"lengths\[0, 1\] is an int, must be at least 0", lambda: reverse(x.T, [[1, -(10**5000), 3]], 0)),
             (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: reverse(x, [1] * 4, 1)),
             (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: reverse(x, [[1], [-2], [3]], 1)),
             *((ValueError, "out is read-only, must be writable", lambda value=value: reverse(value, 1, 1, out=read_only))
@@ -206,6 +228,7 @@ class Reverse(unittest.TestCase):
             (ValueError, "must be the same range, to run in place, or lie apart", lambda: reverse(wide[:10], 1, 0, out=wide[5:15])),
             (ValueError, "x has 0 dimensions, must have at least 1", lambda: reverse(np.array(1), 1, 0)),
             (TypeError, "x is a builtins.list, must be a NumPy array, or one with", lambda: reverse([1], 1, 0)),
+            (TypeError, "x is an array.array, must be a NumPy array, or one with", lambda: reverse(array.array("i", [1]), 1, 0)),
             (TypeError, "x has dtype object, must have one whose elements are bytes", lambda: reverse(np.array([None]), 1, 0)),
             *((ValueError, "lengths is -1, must be at least 0", lambda value=value: reverse(x, value, 1)) for value in (-1, np.int8(-1))),
             (ValueError, r"lengths\[2\] is -1, must be at least 0", lambda: reverse(x, [1, 1, -1, 1], 0)),
@@ -312,8 +335,8 @@ class Fill(unittest.TestCase):
             (ValueError, r"shape is \(1099511627776,\), must have at most 2\*\*32 - 4 elements of int8", lambda: fill(1 << 40, 0, 1, "int8")),
             *((TypeError, f"delta is {re.escape(repr(value))}, must be a number", lambda value=value: fill(3, 0, value, "float32"))
               for value in ("1", b"1", None, True, np.True_, np.array("1"), np.array([1.0]), np.complex64(1 + 2j))),
-            (ValueError, "start is a int, must fit FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
-            (ValueError, "start is a int, must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
+            (ValueError, "start is an int, must fit FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
+            (ValueError, "start is an int, must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
             (TypeError, "start is '1', must be an integer", lambda: fill(3, "1", 1, "int32")),
             (TypeError, "start is True, must be an integer", lambda: fill(3, True, 1, "int32")),
             (TypeError, "shape is True, must be an integer", lambda: fill(True, 0, 1, "int32")),

@@ -30,7 +30,7 @@ def is_bool(value: Any) -> bool:
 def refuse_mask(x: Any, name: str) -> None:
     """Refuses a masked array: the data would move without the mask."""
     if is_masked(x):
-        raise TypeError(f"{name} is a {type(x).__qualname__}, must be an array with no mask: pass its data and its mask separately")
+        raise TypeError(f"{name} is {of_type(x)}, must be an array with no mask: pass its data and its mask separately")
 
 
 def shown(value: Any) -> str:
@@ -39,7 +39,13 @@ def shown(value: Any) -> str:
         text = repr(value)
         if len(text) <= 80 and "\n" not in text:
             return text
-    return f"a {type(value).__qualname__}"
+    return of_type(value)
+
+
+def of_type(value: Any, full: bool = False) -> str:
+    """A value's type in an error message: ``an int``, or in full ``an array.array``."""
+    name = f"{type(value).__module__}.{type(value).__qualname__}" if full else type(value).__qualname__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 _INT = frozenset([int])
@@ -161,7 +167,7 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
         is_foreign = hasattr(lengths, "__dlpack__") and not hasattr(lengths, "__array__")
         array = np.from_dlpack(lengths) if is_foreign else np.asarray(lengths)
     except Exception:
-        raise TypeError(f"lengths is a {type(lengths).__qualname__}, must be integers on the host") from None
+        raise TypeError(f"lengths is {of_type(lengths)}, must be integers on the host") from None
     # NumPy makes floats of numbers from 2**63 on if there are smaller ones, too.
     is_rounded = array.dtype.kind == "f" and isinstance(lengths, (list, tuple))
     items = np.asarray(lengths, dtype=object) if is_rounded else array

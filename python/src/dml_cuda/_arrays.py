@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arguments import integer, integers, refuse_mask, shown
+from ._arguments import integer, integers, of_type, refuse_mask, shown
 from ._library import Array
 
 
@@ -55,8 +55,7 @@ def view(x: Any, name: str, stream: int = 0) -> Array:
         return Array(address, shape, strides or None, dtype, _ordinal(x), read_only, x, awaited)
     if is_exporter:
         return _from_dlpack(x, name, stream)
-    kind = f"{type(x).__module__}.{type(x).__qualname__}"
-    raise TypeError(f"{name} is a {kind}, must be a NumPy array, or one with __cuda_array_interface__ or __dlpack__")
+    raise TypeError(f"{name} is {of_type(x, full=True)}, must be a NumPy array, or one with __cuda_array_interface__ or __dlpack__")
 
 
 def _ordinal(x: Any) -> int:
@@ -177,5 +176,4 @@ def empty_like(x: Any, name: str) -> Any:
 
         with x.device:
             return cupy.empty_like(x)
-    kind = f"{type(x).__module__}.{type(x).__qualname__}"
-    raise TypeError(f"{name} is a {kind}, must be an array that this library can allocate: pass out")
+    raise TypeError(f"{name} is {of_type(x, full=True)}, must be an array that this library can allocate: pass out")

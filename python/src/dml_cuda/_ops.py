@@ -132,7 +132,17 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     axis = axis_of_lanes(axis, given.shape, of_lanes.shape)
     if 0 in given.shape or given.dtype.itemsize == 0:
         return out
-    lib.reverse(given, of_lanes, output, axis, handle)
+    try:
+        lib.reverse(given, of_lanes, output, axis, handle)
+    except ValueError as error:
+        is_numpy = isinstance(x, np.ndarray) and isinstance(out, np.ndarray)
+        if isinstance(error, lib.ValidationError) or not is_numpy or x.ndim <= 8:
+            raise
+        # These dimensions do not fold into those of a descriptor. Packed ones do.
+        copy, lanes = np.array(x, order="C"), (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+        packed, of_lanes = view(copy, "x"), view(np.broadcast_to(of_lanes.keeps, lanes).copy(), "lengths")
+        lib.reverse(packed, of_lanes, packed, axis, handle)
+        out[...] = copy
     return out
 
 

@@ -175,6 +175,14 @@ class Jax(unittest.TestCase):
         self.same(jax.jit(lambda x, n: dj.reverse_subsequences(x, [[[n]], [[2]], [[0]]], 1))(self.x, 4),
             model(x, [[[4]], [[2]], [[0]]], 1))
 
+    def test_dimensions_that_do_not_fold(self):
+        x = jnp.arange(3.0 * 2**10).reshape((2,) * 5 + (3,) + (2,) * 5)
+        lengths = jnp.arange(2**5).reshape((2, 1) * 2 + (2, 1) + (1, 2) * 2 + (1,)) % 5
+        for implementation in (None, "kernel", "xla"):
+            call = lambda x, n: dj.reverse_subsequences(x, n, 5, implementation=implementation)
+            self.same(call(x, lengths), gather(x, lengths, 5))
+            self.same(jax.jit(jax.vmap(call, (10, None), 10))(x, lengths[..., 0]), gather(x, lengths, 5))
+
     def test_padded_sequences(self):
         lengths = jnp.array([2, 5, 0])
         required = model(np.asarray(self.x), self.lengths, 1)

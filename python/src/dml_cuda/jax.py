@@ -9,10 +9,12 @@ import functools
 import math
 import pathlib
 import re
+import sys
 from typing import Any, Literal, SupportsIndex
 
 import jax
 import numpy as np
+from jax.experimental import jet
 from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
@@ -20,7 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from . import _library as lib
 from ._arguments import Number, Shape, axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type
-from ._arguments import host_lengths, scalar_bits, shown
+from ._arguments import host_lengths, of_type, scalar_bits, shown
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
 
@@ -54,6 +56,8 @@ for _name in ("reverse_subsequences", "fill_value_sequence"):
 
 
 def _custom_call(x: Any, lengths: Any, axis: int, in_place: bool) -> Any:
+    if x.ndim > 8:  # these dimensions fold into those of a descriptor if both arrays are packed
+        lengths = jax.numpy.broadcast_to(lengths, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
     aliases = {0: 0} if in_place else None
     call = jax.ffi.ffi_call("dml_cuda_reverse_subsequences", jax.typeof(x), input_output_aliases=aliases)
     return call(x, lengths, axis=np.int64(axis))
@@ -102,11 +106,15 @@ mlir.register_lowering(_reverse_p, mlir.lower_fun(_reverse_p.impl, multiple_resu
 
 def _by_xla(x: Any, lengths: Any, axis: int, _in_place: bool) -> Any:
     size = x.shape[axis]
+    here = jax.lax.broadcasted_iota(np.uint32, [size if d == axis else 1 for d in range(x.ndim)], axis)
+    return jax.numpy.take_along_axis(x, _there(here, lengths, size), axis, mode="promise_in_bounds")
+
+
+def _there(here: Any, lengths: Any, size: Any) -> Any:
+    """Where the elements of an axis come from, which is also where they go to."""
     # With the kernels' clamp: as unsigned numbers, negative lengths are above the size.
     lengths = jax.numpy.minimum(lengths.astype(f"uint{8 * lengths.dtype.itemsize}"), size).astype(np.uint32)
-    here = jax.lax.broadcasted_iota(np.uint32, [size if d == axis else 1 for d in range(x.ndim)], axis)
-    there = jax.numpy.where(here < lengths, lengths - 1 - here, here)
-    return jax.numpy.take_along_axis(x, there, axis, mode="promise_in_bounds")
+    return jax.numpy.where(here < lengths, lengths - 1 - here, here)
 
 
 def _bind(x: Any, lengths: Any, axis: int, in_place: bool, by_xla: bool) -> Any:
@@ -158,12 +166,49 @@ def _vmap(arguments: Any, dimensions: Any, *, axis: int, in_place: bool, by_xla:
 batching.primitive_batchers[_reverse_p] = _vmap
 
 
+def _taylor(primals: Any, series: Any, **options: Any) -> Any:
+    """`jet`'s rule: every coefficient is reversed."""
+    x, lengths = primals
+    return _reverse_p.bind(x, lengths, **options), [_reverse_p.bind(term, lengths, **options) for term in series[0]]
+
+
+jet.jet_rules[_reverse_p] = _taylor
+
+
+def _sparse(environment: Any, *values: Any, axis: int, **_: Any) -> Any:
+    """The rule of `sparse.sparsify`: stored elements stay where they are, and get new indices."""
+    from jax.experimental.sparse import BCOO, bcoo_update_layout, transform
+
+    x, lengths = transform.spvalues_to_arrays(environment, values)
+    x = bcoo_update_layout(x, n_batch=0, n_dense=0, on_inefficient=None)
+    lane = tuple(x.indices[:, d] if size != 1 else 0 for d, size in enumerate(lengths.shape))
+    there = _there(x.indices[:, axis].astype(np.uint32), lengths[lane], x.shape[axis])
+    indices = x.indices.at[:, axis].set(there.astype(x.indices.dtype))
+    reversed_x = BCOO((x.data, indices), shape=x.shape, unique_indices=x.unique_indices)
+    return transform.arrays_to_spvalues(environment, [reversed_x])
+
+
+def _roofline(context: Any, *arrays: Any, **_: Any) -> Any:
+    from jax.experimental.roofline import RooflineResult
+
+    bytes_of = lambda kind: math.prod(kind.shape) * kind.dtype.itemsize
+    return RooflineResult(unfused_hbm_bytes=sum(map(bytes_of, (*context.avals_in, *context.avals_out))))
+
+
+def _register_interpreters() -> None:
+    """Gives the interpreters of JAX that are loaded their rules. Loading them here would take half a second."""
+    if sparse := sys.modules.get("jax.experimental.sparse.transform"):
+        sparse.sparse_rules_bcoo[_reverse_p] = _sparse
+    if roofline := sys.modules.get("jax.experimental.roofline"):
+        roofline.register_roofline(_reverse_p)(_roofline)
+
+
 def _array(x: Any, name: str) -> tuple[Any, np.dtype[Any]]:
     """An array of JAX, or what jax.numpy takes for one, and its dtype."""
     if isinstance(x, np.ndarray) and not isinstance(x, np.ma.MaskedArray) or hasattr(type(x), "__jax_array__"):
         x = jax.numpy.asarray(x)
     if not isinstance(x, jax.Array):
-        raise TypeError(f"{name} is a {type(x).__module__}.{type(x).__qualname__}, must be an array of JAX or NumPy")
+        raise TypeError(f"{name} is {of_type(x, full=True)}, must be an array of JAX or NumPy")
     try:
         dtype = np.dtype(x.dtype)
     except TypeError:
@@ -189,10 +234,9 @@ def _lengths(lengths: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _validate(shape: tuple[int, ...], dtype: np.dtype[Any], lengths: tuple[int, ...], axis: int) -> None:
-    """Checks while a program is traced what the handler would refuse while it runs."""
-    x, of_lanes = lib.Array(0, shape, None, dtype), lib.Array(0, lengths, None, np.dtype(np.uint32))
-    lib.validate_reversal(x, of_lanes, axis)
+def _validate(shape: tuple[int, ...], dtype: np.dtype[Any], axis: int) -> None:
+    """Checks while a program is traced what the handler would refuse while it runs, for any lengths."""
+    lib.validate_reversal(lib.Array(0, shape, None, dtype), lib.Array(0, (), None, np.dtype(np.uint32)), axis)
 
 
 def reverse_subsequences(
@@ -214,15 +258,16 @@ def reverse_subsequences(
     Array([[3, 2, 1, 4],
            [6, 5, 7, 8]], dtype=int32)
     """
+    _register_interpreters()
     x, dtype = _array(x, "x")
     lengths = _lengths(lengths)
     front = axis_of_lanes(axis, x.shape, lengths.shape)
     lengths = lengths.reshape((1,) * (x.ndim - lengths.ndim) + lengths.shape)
     # Sizes of an exported program may be symbols.
     if all(isinstance(size, int) for size in x.shape) and 0 not in x.shape:
-        _validate(x.shape, dtype, lengths.shape, front)
+        _validate(x.shape, dtype, front)
     if not isinstance(in_place, (bool, np.bool_)):
-        raise TypeError(f"in_place is a {type(in_place).__qualname__}, must be a bool")
+        raise TypeError(f"in_place is {of_type(in_place)}, must be a bool")
     if implementation not in (None, "kernel", "xla"):
         raise ValueError(f"implementation is {shown(implementation)}, must be None, 'kernel' or 'xla'")
     if in_place and implementation == "xla":

@@ -73,6 +73,28 @@ class Gain(unittest.TestCase):
             self.assertRegex(out, f"(?m)^{line}")
         self.assertEqual(list(self.path.parent.iterdir()), [self.path])  # no profile is left
 
+    def test_names_are_escaped_in_the_report_and_in_errors(self):
+        forged = "\x1b[2J\x9b31m\u202e\r\n      1.0         9.9   9.00 to 9.99 times as fast      FASTER "
+        escaped = r"\\x1b\[2J\\x9b31m\\u202e\\r\\n      1.0 .* FASTER "
+        made = everywhere()
+        for node in made.graph.node:
+            node.name = forged + node.name
+        made.graph.output[0].name = made.graph.node[-1].output[0] = forged + "y"
+        for name in ("b", "t"):
+            for dim in (dim for one in made.graph.input for dim in one.type.tensor_type.shape.dim if dim.dim_param == name):
+                dim.dim_param = forged + name
+        onnx.save(made, self.path)
+        code, out, error = look(self.path)
+        self.assertEqual((code, error), (0, ""))
+        self.assertTrue(out.replace("\n", "").isprintable())
+        self.assertEqual(len(re.findall(f"(?m)^ReverseSequence `{escaped}plain`$|^ReverseSequence .* If `{escaped}if`$", out)), 3, out)
+        self.assertEqual(len(re.findall(r"(?m)^ +[\d.]+ +[\d.]+   [\d.]+ to", out)), len(re.findall(f"(?m)^{ROW} ", out)))
+        self.assertNotRegex(out, "(?m)^      1.0         9.9")
+        for wrong in (["--shape", "x=1"], ["--shape", "nothing=1"], ["--input", "nothing=1"]):
+            code, out, error = look(self.path, *wrong)
+            self.assertEqual((code, out.count("\x1b")), (1, 0))
+            self.assertTrue(error.endswith("\n") and error[:-1].isprintable(), error)
+
     def test_a_model_without_such_nodes(self):
         for node in (helper.make_node("Identity", ["x"], ["y"]), reverse("x", "y", "other", domain="f")):
             onnx.save(model([node]), self.path)

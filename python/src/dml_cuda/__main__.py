@@ -79,10 +79,15 @@ def _facts() -> Iterator[tuple[str, Callable[[], object]]]:
         yield name, functools.partial(os.environ.get, name)
 
 
+def _printable(text: str) -> str:
+    """A line with escapes for what would control a terminal or begin another line, such as in the names of a model."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def _write(line: str) -> None:
     """Prints a line at once: the next one's work may end the process."""
     try:
-        print(line, flush=True)
+        print(_printable(line), flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
         sys.exit(f"the output cannot be written: {error.strerror}")
@@ -113,7 +118,7 @@ if arguments.command:
     except ModuleNotFoundError as error:
         sys.exit(f"{error.name} is not installed: pip install onnx onnxruntime")
     except Exception as error:
-        sys.exit(f"{arguments.model}: {error}")
+        sys.exit(_printable(f"{arguments.model}: {error}"))
     sys.exit()
 for name, fact in _facts():
     try:
@@ -122,4 +127,4 @@ for name, fact in _facts():
         text = f"{type(error).__name__}: {error}"
     # An unknown home folder stays `~`.
     text = re.sub(rf"(?<![^:, ]){re.escape(os.path.expanduser('~'))}(?![^/:, ])", "~", str(text))
-    _write(f"{name}: {text if text.isprintable() else ascii(text)}")
+    _write(f"{name}: {text}")

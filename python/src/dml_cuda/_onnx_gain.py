@@ -37,7 +37,7 @@ def _nodes(nodes: Any, place: str = "") -> Iterator[tuple[Any, str]]:
 
 def _session(model: str, provider: str, replace: bool, **settings: Any) -> Any:
     options = ort.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # errors are raised, and a log has names as they are
     for name, value in settings.items():
         setattr(options, name, value)
     if replace:
@@ -111,8 +111,7 @@ def _values(inputs: Any, shapes: dict[str, list[int]], most: int, style: str) ->
 def _accepted(model: str, given: list[str], files: list[str]) -> _Values:
     """Values that the model accepts, and those of files. The lengths of sequences are as long as the sequences: the
     largest size for which no node reports an error."""
-    # On the CPU the library checks lengths. ONNX Runtime does not print what the tries report.
-    session = _session(model, "cpu", True, log_severity_level=4)
+    session = _session(model, "cpu", True)  # where the library checks lengths
     inputs = session.get_inputs()
     if wrong := [text for text in files if "=" not in text or text.partition("=")[0] not in [one.name for one in inputs]]:
         raise ValueError(f"--input is {wrong[0]}, must be NAME=FILE.npy, with an input of the model: {sorted(one.name for one in inputs)}")

@@ -336,6 +336,10 @@ class Jax(unittest.TestCase):
         found = jax.jit(lambda x, n: dml_cuda.reverse_subsequences(x, n, 1))(self.x, self.lengths)
         self.same(found, gather(self.x, self.lengths, 1))
         self.same(dml_cuda.reverse_subsequences(self.x, [[[2]], [[5]], [[0]]], axis=np.int64(-2)), found)
+        padded = lambda x, n: dml_cuda.reverse_padded_sequence(x, n, batch_first=True)
+        for lengths in ([2, 5, 0], self.lengths[:, 0, 0]):
+            self.same(padded(self.x, lengths), found)
+            self.same(jax.jit(padded)(self.x, jnp.asarray(lengths)), found)
 
     def test_without_jit(self):
         with jax.disable_jit():
@@ -373,6 +377,7 @@ class Errors(unittest.TestCase):
             (TypeError, "lengths has dtype float32, must have an integer dtype", lambda: jax.jit(lambda x: reverse(x, x, 1))(x)),
             (TypeError, "lengths has dtype bool, must have an integer dtype", lambda: reverse(x, n > 1, 1)),
             (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: reverse(x, jnp.arange(4), 1)),
+            (ValueError, r"lengths has shape \(3,\), but must have 3 dimensions, as x has, .*; reverse_padded_sequence takes", lambda: reverse(jnp.zeros((3, 4, 3)), jnp.arange(3), 1)),
             (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: jax.jit(lambda x: reverse(x, [[1], [-2], [3]], 1))(x)),
             (ValueError, "x.shape is .*, must be at most 4294967295 elements", lambda: jax.eval_shape(lambda x: reverse(x, 1, 0), huge)),
             (ValueError, "x has 1 dimensions, must have at least 2", lambda: padded(x[0], n)),

@@ -102,6 +102,46 @@ class Reverse(unittest.TestCase):
             dml_cuda.reverse_subsequences(x, -1, 5, out=others)
         self.assertTrue((base == np.arange(4**10).reshape(base.shape)).all())
 
+    def test_padded_sequences(self):
+        reverse, x = dml_cuda.reverse_padded_sequence, np.arange(40).reshape(4, 5, 2)
+        for lengths in ([2, 5, 0, 9], np.uint8([2, 5, 0, 9]), np.arange(8)[::2]):
+            required = model(x, np.reshape(lengths, (4, 1, 1)), 1)
+            self.assertEqual(reverse(x, lengths, batch_first=True).tolist(), required.tolist())
+            self.assertEqual(reverse(x.swapaxes(0, 1), lengths).tolist(), required.swapaxes(0, 1).tolist())
+            out = x.copy()
+            self.assertIs(reverse(out, lengths, True, out=out), out)
+            self.assertEqual(out.tolist(), required.tolist())
+        self.assertEqual(reverse(x[:, :, 0], [1, 2, 3, 4], True).tolist(), model(x[:, :, 0], [[1], [2], [3], [4]], 1).tolist())
+        self.assertEqual(reverse(np.zeros((3, 0, 2)), []).shape, (3, 0, 2))
+        # One size for every dimension: the lengths are those of the batch.
+        cube = np.arange(64).reshape(4, 4, 4)
+        self.assertEqual(reverse(cube, [1, 2, 3, 4], True).tolist(), model(cube, [[[1]], [[2]], [[3]], [[4]]], 1).tolist())
+        check_errors(self, [
+            (ValueError, r"lengths\[1\] is -2, must be at least 0", lambda: reverse(x, [1, -2, 3, 4], True)),
+            (ValueError, r"lengths has shape \(4,\), must have \(5,\), the batch size", lambda: reverse(x, [1, 2, 3, 4])),
+            (ValueError, r"lengths has shape \(\), must have \(5,\), the batch size", lambda: reverse(x, 3)),
+            (ValueError, "x has 1 dimensions, must have at least 2: time and batch", lambda: reverse(x[0, 0], [1])),
+            (TypeError, "x is a builtins.list, must be a NumPy array, or one with", lambda: reverse([[1]], [1])),
+            (TypeError, "lengths is a MaskedArray", lambda: reverse(x, np.ma.array([1, 2, 3, 4], mask=True), True)),
+            (TypeError, "lengths is None, must be integers", lambda: reverse(x, None)),
+        ])  # fmt: skip
+
+    def test_lengths_that_fit_two_dimensions_are_refused(self):
+        reverse, cube = dml_cuda.reverse_subsequences, np.arange(64).reshape(4, 4, 4)
+        padded = "; reverse_padded_sequence takes a length for each sequence$"
+        for axis in (0, 1):
+            words = r"^lengths has shape \(4,\), but must have 3 dimensions, as x has, because more than one of x's has the size 4" + padded
+            with self.assertRaisesRegex(ValueError, words):
+                reverse(cube, [1, 2, 3, 4], axis)
+        with self.assertRaisesRegex(ValueError, r"^lengths has shape \(4,\), must broadcast to \(4, 1, 3\), x's with 1 at axis" + padded):
+            reverse(cube[:, :, 1:], [1, 2, 3, 4], 1)
+        with self.assertRaisesRegex(ValueError, r"must broadcast to \(4, 1, 3\), x's with 1 at axis$"):
+            reverse(cube[:, :, 1:], [[1, 2, 3, 4]], 1)
+        self.check(cube, [[[1, 2, 3, 4]]], 1)
+        self.check(cube, [3], 1)
+        self.check(cube[1:], [1, 2, 3, 4], 1)  # only the last dimension has this size
+        self.check(cube[0], [1, 2, 3, 4], 0)
+
     def test_out_and_in_place(self):
         x = np.arange(40.0).reshape(4, 10)
         lengths = [[3], [10], [0], [7]]

@@ -36,6 +36,9 @@ def reversals(x: npt.NDArray[np.float32], steps: npt.NDArray[np.int64], device: 
     assert_type(dml_cuda.reverse_subsequences(device, 3, 1), DeviceArray)
     assert_type(dml_cuda.reverse_subsequences(cuda, cuda, 1, out=cuda, stream=7), CudaArray)
     assert_type(dml_cuda.reverse_subsequences(device, 3, 1, out=x), npt.NDArray[np.float32])
+    assert_type(dml_cuda.reverse_padded_sequence(x, [2, 3]), npt.NDArray[np.float32])
+    assert_type(dml_cuda.reverse_padded_sequence(device, device, batch_first=True), DeviceArray)
+    assert_type(dml_cuda.reverse_padded_sequence(cuda, cuda, True, out=cuda, stream=7), CudaArray)
     dml_cuda.reverse_subsequences([1, 2, 3], 3, 0)  # type: ignore[call-overload]
     dml_cuda.reverse_subsequences(x, 3, 1.0)  # type: ignore[call-overload]
 

@@ -5,7 +5,7 @@ PyTorch's functions are in :mod:`dml_cuda.torch`, those of JAX in :mod:`dml_cuda
 """
 
 from ._library import ValidationError, Violation, library
-from ._ops import cuda_device_count, fill_value_sequence, reverse_subsequences
+from ._ops import cuda_device_count, fill_value_sequence, reverse_padded_sequence, reverse_subsequences
 from ._ops import onnxruntime_counters, onnxruntime_library_path
 
 __version__: str = library.dml_cuda_version().decode()
@@ -16,5 +16,6 @@ __all__ = [
     "fill_value_sequence",
     "onnxruntime_counters",
     "onnxruntime_library_path",
+    "reverse_padded_sequence",
     "reverse_subsequences",
 ]

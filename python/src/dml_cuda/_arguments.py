@@ -149,8 +149,19 @@ def axis_of_lanes(axis: Any, shape: Any, lengths: Any, name: str = "axis") -> in
     of_lanes = type(shape)((*shape[:front], 1, *shape[front + 1 :]))
     missing = len(shape) - len(lengths)
     if missing < 0 or any(size != 1 and size != to for size, to in zip(lengths, of_lanes[missing:])):
-        raise ValueError(f"lengths has shape {lengths}, must broadcast to {of_lanes}, x's with 1 at {name}")
+        padded = "; reverse_padded_sequence takes a length for each sequence" if len(lengths) == 1 else ""
+        raise ValueError(f"lengths has shape {lengths}, must broadcast to {of_lanes}, x's with 1 at {name}{padded}")
     return front
+
+
+def refuse_ambiguous(lengths: Any, shape: Any, axis: int) -> None:
+    """Refuses lengths of one dimension that fit another dimension of x besides the last, to which they broadcast."""
+    others = (*shape[:axis], *shape[axis + 1 :])
+    if len(lengths) == 1 and lengths[0] != 1 and others.count(lengths[0]) > 1:
+        raise ValueError(
+            f"lengths has shape {lengths}, but must have {len(shape)} dimensions, as x has, because more than one of x's "
+            f"has the size {lengths[0]}; reverse_padded_sequence takes a length for each sequence"
+        )
 
 
 def check_batch(lengths: Any, required: Any) -> None:

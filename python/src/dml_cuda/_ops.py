@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._arguments import Number, Shape, axis_of_lanes, fill_shape, fill_type, host_lengths, integer, scalar_bits, shown
+from ._arguments import Number, Shape, axis_of_lanes, check_batch, fill_shape, fill_type, host_lengths, integer
+from ._arguments import refuse_ambiguous, scalar_bits, shown
 from ._arrays import empty_like, library_of, stream_of, view
 
 
@@ -85,7 +86,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     has ``__cuda_array_interface__`` (CuPy) or ``__dlpack__``. PyTorch tensors are passed on to :mod:`dml_cuda.torch`,
     arrays of JAX to :mod:`dml_cuda.jax`. Masked arrays are a TypeError.
     lengths: integers that NumPy broadcasts to x's shape with 1 at the axis, in the same memory as x. If x is on the
-    host, Python numbers and NumPy arrays. A length above the axis size acts as the axis size.
+    host, Python numbers and NumPy arrays. A length above the axis size acts as the axis size. One dimension of lengths
+    is an error if it fits more than one dimension of x: see :func:`reverse_padded_sequence`.
     axis: a negative axis counts from the end.
     out: the array to write to, like x, with strides of at least 0: never ``x[::-1]``. Pass x to reverse in place. Other
     arrays share no element with x or the lengths. None allocates a new array of x's kind.
@@ -130,6 +132,7 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
             raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
     of_lanes = _lengths(lengths, given.ordinal, handle)
     axis = axis_of_lanes(axis, given.shape, of_lanes.shape)
+    refuse_ambiguous(of_lanes.shape, given.shape, axis)
     if 0 in given.shape or given.dtype.itemsize == 0:
         return out
     try:
@@ -144,6 +147,42 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
         lib.reverse(packed, of_lanes, packed, axis, handle)
         out[...] = copy
     return out
+
+
+@overload
+def reverse_padded_sequence(
+    x: npt.NDArray[_Element], lengths: Any, batch_first: bool = False, *, out: None = None, stream: Any = None
+) -> npt.NDArray[_Element]: ...
+@overload
+def reverse_padded_sequence(
+    x: _Array, lengths: Any, batch_first: bool = False, *, out: None = None, stream: Any = None
+) -> _Array: ...
+@overload
+def reverse_padded_sequence(
+    x: _HasDlpack | _HasCudaArrayInterface, lengths: Any, batch_first: bool = False, *, out: _Out, stream: Any = None
+) -> _Out: ...
+def reverse_padded_sequence(
+    x: Any, lengths: Any, batch_first: bool = False, *, out: Any = None, stream: Any = None
+) -> Any:
+    """Reverses every sequence of a padded batch. The padding stays where it is.
+
+    x: [T, B, ...], or [B, T, ...] with batch_first. lengths: [B]. All else is as in :func:`reverse_subsequences`.
+
+    >>> import dml_cuda, numpy
+    >>> dml_cuda.reverse_padded_sequence(numpy.array([[1, 2, 0], [3, 4, 5]]), [2, 3], batch_first=True)
+    array([[2, 1, 0],
+           [5, 4, 3]])
+    """
+    shape = x.shape if hasattr(x, "shape") else view(x, "x", stream_of(x, stream)).shape
+    rank, batch = len(shape), 0 if batch_first else 1
+    if rank < 2:
+        raise ValueError(f"x has {rank} dimensions, must have at least 2: time and batch")
+    # On the host an error has the index in these lengths.
+    if isinstance(x, np.ndarray) or not hasattr(lengths, "reshape"):
+        lengths = host_lengths(lengths)
+    check_batch(tuple(lengths.shape), (shape[batch],))
+    of_lanes = lengths.reshape([shape[d] if d == batch else 1 for d in range(rank)])
+    return reverse_subsequences(x, of_lanes, 1 - batch, out=out, stream=stream)
 
 
 def _check_out(out: lib.Array, shape: tuple[int, ...], dtype: np.dtype, whose: str) -> None:

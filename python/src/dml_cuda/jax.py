@@ -22,7 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from . import _library as lib
 from ._arguments import Number, Shape, axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type
-from ._arguments import host_lengths, of_type, scalar_bits, shown
+from ._arguments import host_lengths, of_type, refuse_ambiguous, scalar_bits, shown
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
 
@@ -262,6 +262,7 @@ def reverse_subsequences(
     x, dtype = _array(x, "x")
     lengths = _lengths(lengths)
     front = axis_of_lanes(axis, x.shape, lengths.shape)
+    refuse_ambiguous(lengths.shape, x.shape, front)
     lengths = lengths.reshape((1,) * (x.ndim - lengths.ndim) + lengths.shape)
     # Sizes of an exported program may be symbols.
     if all(isinstance(size, int) for size in x.shape) and 0 not in x.shape:

@@ -192,7 +192,7 @@ class Reverse(unittest.TestCase):
             self.check(x, [[3], [0], [9]], 1)
             self.assertEqual(dml_cuda.reverse_subsequences(x, 3, 1, out=x).tobytes(),
                 model(np.arange(12).astype(x.dtype).reshape(3, 4), 3, 1).tobytes())
-            with self.assertRaisesRegex(TypeError, f"lengths has dtype {name}, must have an integer dtype"):
+            with self.assertRaisesRegex(TypeError, f"lengths has dtype {name}, but must have an integer dtype"):
                 dml_cuda.reverse_subsequences(np.zeros(4), np.zeros(1, x.dtype), 0)
             with self.assertRaisesRegex(TypeError, f"dtype is {name}, must be float32, float16"):
                 dml_cuda.fill_value_sequence(3, 0, 1, x.dtype)
@@ -254,9 +254,11 @@ class Reverse(unittest.TestCase):
             (ValueError, "axis is 2147483648, must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2**31)),
             (ValueError, "stride 0 of out is -8 bytes", lambda back=wide[::-1]: reverse(back, 1, 0, out=back)),
             *((TypeError, f"axis is {value}, must be an integer", lambda value=value: reverse(x, 1, value)) for value in (1.0, None, True)),
-            *((TypeError, f"lengths has dtype {kind}, must have an integer dtype", lambda value=value: reverse(x, value, 1))
+            *((TypeError, f"lengths has dtype {kind}, but must have an integer dtype", lambda value=value: reverse(x, value, 1))
               for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")),
                   ("bool", True), ("bool", [[True], [1], [2]]), ("bool", np.True_))),
+            (TypeError, r"dtype float64, but must have an integer dtype: lengths[.]astype\(int\), or \(lengths [*] T\)[.]round\(\)[.]astype\(int\) for lengths relative to T$",
+                lambda: reverse(x, np.ones((3, 1)), 1)),
             (ValueError, "lengths is -1180591620717411303424, must be at least 0", lambda: reverse(x, -(2**70), 1)),
             (ValueError, r"lengths\[0, 1\] is an int, must be at least 0", lambda: reverse(x.T, [[1, -(10**5000), 3]], 0)),
             (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: reverse(x, [1] * 4, 1)),

@@ -363,7 +363,7 @@ class RNNs(unittest.TestCase):
             (TypeError, "lengths is given, but must be None, because input is a PackedSequence", call(lstm, pack, lengths)),
             (TypeError, "lengths is 'abcde', must be a tensor, or integers", call(lstm, x, "abcde")),
             (ValueError, r"lengths has shape \[\], must have \[5\], the batch size", call(lstm, x, 3)),
-            (TypeError, "lengths has dtype torch.float32, must have an integer dtype", call(lstm, x, lengths.float())),
+            (TypeError, "lengths has dtype torch.float32, but must have an integer dtype", call(lstm, x, lengths.float())),
             (ValueError, r"lengths has shape \[4\], must have \[5\], the batch size", call(lstm, x, lengths[:4])),
             (ValueError, r"lengths has shape \[5\], must have \[9\], the batch size", call(first, x, lengths)),
             (ValueError, r"lengths\[2\] is -1, must be at least 0", call(lstm, x, torch.tensor([1, 2, -1, 3, 4]))),

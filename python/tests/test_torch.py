@@ -265,14 +265,14 @@ class Torch(unittest.TestCase):
                     for dim in (-2, 1)),
                 (ValueError, r"lengths has shape \[3, 1\], must broadcast to \[1\]", lambda: torch.func.vmap(lambda a: reverse_(a, length.expand(3, 1), 0))(x)),
                 (TypeError, "lengths is a MaskedArray, must be a tensor, or integers", lambda: reverse(x, np.ma.array([2], mask=[1]), 1)),
-                (TypeError, "lengths has dtype torch.float32, must have an integer dtype", lambda: reverse(x, length.float(), 1)),
+                (TypeError, "lengths has dtype torch.float32, but must have an integer dtype: lengths[.]long[(][)], or [(]lengths [*] T[)][.]round[(][)][.]long[(][)] for lengths relative to T$", lambda: reverse(x, length.float(), 1)),
                 (ValueError, r"lengths has shape \[4\], must broadcast to \[3, 1\]", lambda: reverse(x, length.expand(4), 1)),
                 (ValueError, "x has 0 dimensions", lambda: reverse(x[0, 0], length, 0)),
                 (TypeError, "x is a list, must be a tensor", lambda: reverse([1], length, 0)),
                 *((TypeError, f"dim is {dim!r}, must be an integer", lambda dim=dim, call=call: call(x, length, dim))
                   for dim in (None, "1", 1.0, True) for call in (reverse, reverse_)),
                 *((TypeError, "lengths ", lambda of=of: reverse(x, of, 1)) for of in (True, [[True], [1], [2]])),
-                (TypeError, "lengths has dtype torch.float32, must have", lambda: reverse(x, [1.5], 1)),
+                (TypeError, "lengths has dtype torch.float32, but must have", lambda: reverse(x, [1.5], 1)),
                 (TypeError, "lengths is 'a', must be a tensor, or integers", lambda: reverse(x, "a", 1)),
                 (TypeError, "x has layout torch.sparse_coo, must have torch.strided", lambda: reverse(x.to_sparse(), length, 1)),
                 (TypeError, "lengths has layout torch.sparse_coo", lambda: reverse(x, length.expand(3, 1).to_sparse(), 1)),
@@ -330,6 +330,32 @@ class Torch(unittest.TestCase):
                 lambda: dt.reverse_padded_sequence(x.transpose(0, 1), lengths)]
             calls += [lambda: rnn(x, lengths=lengths)]
             check_errors(self, [(ValueError, r"^lengths\[1\] is -1, must be at least 0$", call) for call in calls])
+
+    def test_a_negative_length_is_an_error_on_the_host_and_acts_as_the_size_on_a_gpu(self):
+        for device, kind in itertools.product(DEVICES, (torch.int8, torch.int32, torch.int64)):
+            x, lengths = torch.randn(3, 4, device=device), torch.tensor([1, -2, 3], dtype=kind, device=device)
+            of_lanes, ops, y = lengths[:, None], torch.ops.dml_cuda, x.clone()
+            required = model(x, torch.where(of_lanes < 0, 4, of_lanes), 1)
+            leaf = x.clone().requires_grad_()
+            calls = [
+                lambda: dt.reverse_subsequences(x, of_lanes, 1),
+                lambda: dt.reverse_subsequences(leaf, of_lanes, 1).detach(),
+                lambda: dt.reverse_subsequences_(y.copy_(x), of_lanes, 1),
+                lambda: dt.reverse_padded_sequence(x, lengths, True),
+                lambda: dt.reverse_padded_sequence(x.t(), lengths).t(),
+                lambda: dml_cuda.reverse_subsequences(x, of_lanes, 1, out=torch.empty_like(x)),
+                lambda: dml_cuda.reverse_padded_sequence(x, lengths, True),
+                lambda: torch.vmap(lambda x, n: dt.reverse_subsequences(x, n, 0))(x, lengths),
+                lambda: torch.func.jvp(lambda x: dt.reverse_subsequences(x, of_lanes, 1), (x,), (x,))[1],
+                *([] if kind == torch.int8 else [lambda: ops.reverse_subsequences(x, of_lanes, 1),
+                    lambda: (ops.reverse_subsequences_(y.copy_(x), of_lanes, 1), y)[1]]),
+            ]  # fmt: skip
+            for at, call in enumerate(calls):
+                with self.subTest(device=device, kind=kind, call=at):
+                    if device == "cpu":
+                        self.assertRaisesRegex((ValueError, RuntimeError), "is -2, must be at least 0", call)
+                    else:
+                        same(call(), required)
 
     def test_a_subclass_of_tensors_is_a_tensor(self):
         class Subclass(torch.Tensor):

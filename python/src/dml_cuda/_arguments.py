@@ -185,7 +185,7 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
     if items.dtype == object and all(type(item) is int for item in items.flat):
         array = np.asarray(np.clip(items, -(2**63), 2**63 - 1), dtype=np.int64)
     if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"lengths has dtype {array.dtype}, must have an integer dtype")
+        raise wrong_lengths(array.dtype)
     if array.dtype.kind == "i" and array.size and array.min() < 0:
         at = tuple(int(k) for k in np.argwhere(array < 0)[0])
         place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
@@ -193,12 +193,19 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
     return np.asarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32, order="C")
 
 
+def wrong_lengths(dtype: Any, integers: str = ".astype(int)") -> TypeError:
+    """The error of lengths that are no integers. integers: how an array of the lengths' library becomes integers."""
+    # Rounding down would make 12 of 13 / 22 * 22 in float32.
+    advice = f": lengths{integers}, or (lengths * T).round(){integers} for lengths relative to T" if "float" in str(dtype) else ""
+    return TypeError(f"lengths has dtype {dtype}, but must have an integer dtype{advice}")
+
+
 def check_kind(lengths: Any) -> None:
     """Refuses lengths that NumPy would accept silently, or would refuse with an unclear error."""
     if lengths is None:
         raise TypeError("lengths is None, must be integers")
     if is_bool(lengths):
-        raise TypeError("lengths has dtype bool, must have an integer dtype")
+        raise wrong_lengths("bool")
     if isinstance(lengths, (list, tuple)):
         for item in lengths:
             if type(item) is not int:

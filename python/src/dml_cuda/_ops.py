@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._arguments import Number, Shape, axis_of_lanes, check_batch, fill_shape, fill_type, host_lengths, integer
-from ._arguments import refuse_ambiguous, scalar_bits, shown
+from ._arguments import refuse_ambiguous, scalar_bits, shown, wrong_lengths
 from ._arrays import empty_like, library_of, stream_of, view
 
 
@@ -211,7 +211,7 @@ def _lengths(lengths: Any, ordinal: int | None, stream: int) -> lib.Array:
     if found.ordinal != ordinal:
         raise ValueError(f"lengths is on {_device_name(found.ordinal)}, must be on {_device_name(ordinal)}, as x is")
     if found.dtype.kind not in "iu":
-        raise TypeError(f"lengths has dtype {found.dtype}, must have an integer dtype")
+        raise wrong_lengths(found.dtype)
     if found.dtype.itemsize >= 4:
         return found
     if not hasattr(lengths, "astype"):

@@ -22,7 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from . import _library as lib
 from ._arguments import Number, Shape, axis_from_front, axis_of_lanes, check_batch, fill_shape, fill_type
-from ._arguments import host_lengths, of_type, refuse_ambiguous, scalar_bits, shown
+from ._arguments import host_lengths, of_type, refuse_ambiguous, scalar_bits, shown, wrong_lengths
 
 __all__ = ["fill_value_sequence", "reverse_padded_sequence", "reverse_subsequences"]
 
@@ -229,7 +229,7 @@ def _lengths(lengths: Any) -> Any:
     if not isinstance(lengths, jax.Array):
         return np.minimum(host_lengths(lengths), np.iinfo(np.uint32).max).astype(np.uint32)
     if not jax.numpy.issubdtype(lengths.dtype, np.integer):
-        raise TypeError(f"lengths has dtype {lengths.dtype}, must have an integer dtype")
+        raise wrong_lengths(lengths.dtype)
     return lengths if lengths.dtype.itemsize >= 4 else lengths.astype(np.int32)
 
 

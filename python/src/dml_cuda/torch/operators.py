@@ -17,7 +17,8 @@ from torch.library import Library
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .. import _library as _lib
-from .._arguments import axis_from_front, axis_of_lanes, check_kind, host_lengths, is_masked, scalar_bits, shown
+from .._arguments import axis_from_front, axis_of_lanes, check_kind, host_lengths, is_masked, of_type, scalar_bits
+from .._arguments import shown, wrong_lengths
 from ._private import exists, private
 
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
@@ -356,12 +357,12 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
         return lengths
     if lengths.dtype in _NARROW_LENGTHS:
         return lengths.to(torch.int32)
-    raise TypeError(f"lengths has dtype {lengths.dtype}, must have an integer dtype")
+    raise wrong_lengths(lengths.dtype, ".long()")
 
 
 def check_tensor(x: Any, name: str) -> None:
     if not isinstance(x, _Tensor):
-        raise TypeError(f"{name} is a {type(x).__qualname__}, must be a tensor")
+        raise TypeError(f"{name} is {of_type(x)}, must be a tensor")
     if x.is_nested:
         advice = "pad it (torch.nested.to_padded_tensor), and take [len(row) for row in x.unbind()] as the lengths of x"
         raise TypeError(f"{name} is a nested tensor, must be dense: {advice}") from None

@@ -108,9 +108,13 @@ def onnx_translation_table() -> dict[Any, Any]:
     A reversal becomes ReverseSequence if one of the first two dimensions is dim and only the other has lengths, else a
     gather. ONNX Runtime then runs the model alone. With :func:`dml_cuda.onnxruntime_library_path` it can run
     ReverseSequence by this library's kernels.
+
+    With ``dynamo=False`` PyTorch's exporter needs no table: this package registers the same translation when the export
+    traces a reversal. A module of ``torch.jit.script`` is not traced: call this function once before its export.
     """
     from . import onnx
 
+    onnx.register()
     return {torch.ops.dml_cuda.reverse_subsequences.default: onnx.reverse_subsequences}
 
 

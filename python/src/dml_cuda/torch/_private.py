@@ -23,6 +23,8 @@ NAMES = {
     "torch._C._is_torch_function_mode_enabled": ("reversals", _SEEN),
     "torch._C._is_tracing": ("reversals", _SEEN),
     "torch._C._len_torch_dispatch_stack": ("reversals", _SEEN),
+    "torch._decomp.decomposition_table": ("the error of torch.onnx.export without a translation table", _SEEN),
+    "torch._decomp.meta_table": ("the error of torch.onnx.export without a translation table", _SEEN),
     "torch._VF._unpack_dual": ("forward-mode derivatives", _SEEN),
     "torch._compile._disable_dynamo": ("RNNs with lengths beside torch.compile", _SEEN),
     "torch.autograd.forward_ad._current_level": ("reversals", _SEEN),

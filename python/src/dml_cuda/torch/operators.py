@@ -109,6 +109,10 @@ def follows(x: torch.Tensor) -> bool:
 
 
 def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+    if _is_exported_to_onnx():
+        from . import onnx
+
+        onnx.register()
     if not follows(x):
         with _BelowAutograd():
             return _reverse.redispatch(keyset & _after_autograd, x, lengths, dim)
@@ -167,6 +171,21 @@ torch.library.register_vmap("dml_cuda::reverse_subsequences", _vmap, lib=_librar
 torch.library.register_vmap("dml_cuda::reverse_subsequences_", _vmap_in_place, lib=_library)
 
 
+def _is_exported_to_onnx() -> bool:
+    """Whether `torch.onnx.export` runs. Loading it takes longer than loading this package."""
+    return "torch.onnx" in sys.modules and torch.onnx.is_in_onnx_export()
+
+
+def _decompose(*_: Any) -> Any:
+    """Tells an exporter to ONNX that has no translation which one there is. Others keep the operator."""
+    if _is_exported_to_onnx():
+        raise RuntimeError(
+            "torch.onnx.export has no translation of dml_cuda's reversals, but must have one: pass custom_translation_table="
+            "dml_cuda.torch.onnx_translation_table()"
+        )
+    return NotImplemented
+
+
 def _register_lowerings() -> None:
     """For Inductor, if it is loaded. Loading it takes seconds. Every program passes the rules below before Inductor
     lowers it."""
@@ -214,6 +233,10 @@ for _name, _fake in (("reverse_subsequences", _reverse_fake), ("reverse_subseque
     torch.library.register_fake(f"dml_cuda::{_name}", _fake, lib=_library)
     torch.library.register_fake(f"dml_cuda::_{_name}", _fake, lib=_library)
 torch.library.register_fake("dml_cuda::fill_value_sequence", _fill_fake, lib=_library)
+_DECOMPOSITIONS, _META = "torch._decomp.decomposition_table", "torch._decomp.meta_table"
+if exists(_DECOMPOSITIONS) and exists(_META):
+    private(_DECOMPOSITIONS)[_reverse] = _decompose
+    private(_META)[_reverse] = _reverse_fake  # which fake tensors prefer
 # A fill has no tensor argument that could select the device.
 _library.impl("fill_value_sequence", _fill, "BackendSelect")
 
@@ -324,8 +347,8 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
         if has_torch_function_variadic(x, lengths):
             return handle_torch_function(reverse_subsequences_, (x, lengths), x, lengths, dim)
         lengths = as_lengths(x, lengths)
-        if not _is_compiling() and (_in_transform() or _is_distributed(x)):
-            # functionalize and DTensor accept no operators in place but PyTorch's own.
+        if not _is_compiling() and (_in_transform() or _is_distributed(x) or is_tracing() and _is_exported_to_onnx()):
+            # functionalize, DTensor and ONNX's exporter accept no operators in place but PyTorch's own.
             x.copy_(_reverse(x, lengths, dim))
         else:
             _reverse_in_place(x, lengths, dim)

@@ -322,6 +322,12 @@ class Torch(unittest.TestCase):
             padded, of_rows = torch.nested.to_padded_tensor(x, 0.0), [len(row) for row in x.unbind()]
             self.assertEqual(dt.reverse_padded_sequence(padded, of_rows, True).shape, (2, 3, 4))
 
+    def test_sequences_that_are_padded_on_the_left(self):
+        rows, lengths = [[1, 2, 3], [4], [], [5, 6, 7, 8]], torch.tensor([3, 1, 0, 4])
+        left = lambda rows: torch.tensor([[0] * (5 - len(row)) + row for row in rows])
+        found = dt.reverse_padded_sequence(left(rows).flip(1), lengths, True).flip(1)
+        same(found, left([row[::-1] for row in rows]))
+
     def test_an_error_has_the_index_of_the_callers_lengths(self):
         rnn = dt.GRU(4, 5, bidirectional=True, batch_first=True)
         x = torch.zeros(2, 3, 4)

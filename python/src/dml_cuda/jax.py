@@ -245,7 +245,8 @@ def reverse_subsequences(
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
     x: an array of JAX or NumPy with 1 dimension or more, of any dtype whose elements are whole bytes.
-    lengths: integers that broadcast to x's shape with 1 at the axis. A length above the axis size acts as the axis
+    lengths: integers that broadcast to x's shape with 1 at the axis. One dimension of lengths is an error if it fits
+    more than one dimension of x: see :func:`reverse_padded_sequence`. A length above the axis size acts as the axis
     size. A negative length is an error of the kernel on the CPU, and else acts as the axis size.
     in_place: writes the result over x inside of a compiled program. If the program needs x afterwards, or if x is an
     argument that is not donated, XLA copies x first.

@@ -32,7 +32,8 @@ __all__ = [
 def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = False) -> torch.Tensor:
     """Reverses every sequence of a padded batch. The padding stays where it is.
 
-    x: [T, B, ...], or [B, T, ...] with batch_first. lengths: [B], as for :func:`reverse_subsequences`.
+    x: [T, B, ...], or [B, T, ...] with batch_first. lengths: [B], as for :func:`reverse_subsequences`. Sequences that
+    are padded on the left: ``reverse_padded_sequence(x.flip(1), lengths, True).flip(1)``.
 
     >>> import torch, dml_cuda.torch
     >>> dml_cuda.torch.reverse_padded_sequence(torch.tensor([[1, 2, 0], [3, 4, 5]]), torch.tensor([2, 3]), True)

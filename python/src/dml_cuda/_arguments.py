@@ -156,8 +156,7 @@ def axis_of_lanes(axis: Any, shape: Any, lengths: Any, name: str = "axis") -> in
 
 def refuse_ambiguous(lengths: Any, shape: Any, axis: int) -> None:
     """Refuses lengths of one dimension that fit another dimension of x besides the last, to which they broadcast."""
-    others = (*shape[:axis], *shape[axis + 1 :])
-    if len(lengths) == 1 and lengths[0] != 1 and others.count(lengths[0]) > 1:
+    if len(lengths) == 1 and lengths[0] != 1 and (*shape[:axis], *shape[axis + 1 :]).count(lengths[0]) > 1:
         raise ValueError(
             f"lengths has shape {lengths}, but must have {len(shape)} dimensions, as x has, because more than one of x's "
             f"has the size {lengths[0]}; reverse_padded_sequence takes a length for each sequence"

@@ -1,7 +1,7 @@
 """A reversal in ONNX's standard operators, for PyTorch's exporters. That of `torch.export` has onnxscript."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ def _reverse(op: Any, x: Any, lengths: Any, dim: int, rank: int, of_lengths: Seq
     """ReverseSequence if one of the first two dimensions is the axis and only the other has lengths, else a gather."""
     axis = dim % rank
     sizes = [1] * (rank - len(of_lengths)) + list(of_lengths)
-    size_of = lambda d: op.Gather(op.Shape(x), op.Constant(value_ints=[d]))
+    size_of: Callable[[int], Any] = lambda d: op.Gather(op.Shape(x), op.Constant(value_ints=[d]))
     size, zero, one = size_of(axis), op.Constant(value_int=0), op.Constant(value_int=1)
     # With the kernels' clamp: a negative length acts as the size.
     lengths = op.Cast(lengths, to=_INT64)
@@ -50,7 +50,7 @@ class _Graph:
 def register() -> None:
     """Registers the reversal for `torch.onnx.export(dynamo=False)`."""
 
-    @torch.onnx.symbolic_helper.parse_args("v", "v", "i")
+    @torch.onnx.symbolic_helper.parse_args("v", "v", "i")  # type: ignore[untyped-decorator]
     def symbolic(graph: Any, x: Any, lengths: Any, dim: int) -> Any:
         rank, of_lengths = x.type().dim(), lengths.type().varyingSizes()
         if rank is None or of_lengths is None:

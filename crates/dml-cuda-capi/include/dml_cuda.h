@@ -10,9 +10,9 @@
  * DirectML's: a pointer to a structure of DirectML.h can be cast to the structure of the same name here.
  *
  * Threads: every function may be called from any thread.
- * Errors: a function that can fail returns a DML_CUDA_STATUS. Its last argument, which only dml_cuda_error_violation does not have,
- * receives an error object, or NULL on success, unless it is NULL. The caller destroys the object. Results are written on success
- * only.
+ * Errors: a function that can fail returns a DML_CUDA_STATUS. Its last argument receives an error object, or NULL on success, unless
+ * it is NULL. The caller destroys the object. Only functions that read such an object, whose names begin with dml_cuda_error_, do not
+ * have this argument. Results are written on success only.
  * Pointers: an argument may be NULL only where a comment says so. It must be valid during the call, or as long as a comment says.
  */
 

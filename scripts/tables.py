@@ -182,7 +182,7 @@ def of_versions():
 TABLES = {
     "gains": of_gains,
     "RNNs in CUDA graphs": of_rnns,
-    "least versions": lambda: table(["of", "at least"], [[name, ", ".join(least)] for name, (least, _) in LEAST.items()]),
+    "least versions": lambda: table(["of", "declared minimum"], [[name, ", ".join(least)] for name, (least, _) in LEAST.items()]),
     "versions": of_versions,
     "of the floor": lambda: cold_table(None, lambda time, floor, _: floor and f"{floor / time:.2f}"),
     "of the baseline": lambda: cold_table(None, lambda time, _, baseline: baseline and f"{baseline / time:.2f}"),

@@ -111,11 +111,13 @@ class Reverse(unittest.TestCase):
             out = x.copy()
             self.assertIs(reverse(out, lengths, True, out=out), out)
             self.assertEqual(out.tolist(), required.tolist())
-        self.assertEqual(reverse(x[:, :, 0], [1, 2, 3, 4], True).tolist(), model(x[:, :, 0], [[1], [2], [3], [4]], 1).tolist())
+        numbers = np.arange(1, 5)
+        required = model(x[:, :, 0], numbers[:, None], 1)
+        self.assertEqual(reverse(x[:, :, 0], numbers, True).tolist(), required.tolist())
         self.assertEqual(reverse(np.zeros((3, 0, 2)), []).shape, (3, 0, 2))
         # One size for every dimension: the lengths are those of the batch.
         cube = np.arange(64).reshape(4, 4, 4)
-        self.assertEqual(reverse(cube, [1, 2, 3, 4], True).tolist(), model(cube, [[[1]], [[2]], [[3]], [[4]]], 1).tolist())
+        self.assertEqual(reverse(cube, numbers, True).tolist(), model(cube, numbers[:, None, None], 1).tolist())
         check_errors(self, [
             (ValueError, r"lengths\[1\] is -2, must be at least 0", lambda: reverse(x, [1, -2, 3, 4], True)),
             (ValueError, r"lengths has shape \(4,\), must have \(5,\), the batch size", lambda: reverse(x, [1, 2, 3, 4])),

@@ -81,8 +81,9 @@ class Gain(unittest.TestCase):
             node.name = forged + node.name
         made.graph.output[0].name = made.graph.node[-1].output[0] = forged + "y"
         for name in ("b", "t"):
-            for dim in (dim for one in made.graph.input for dim in one.type.tensor_type.shape.dim if dim.dim_param == name):
-                dim.dim_param = forged + name
+            for dim in (dim for one in made.graph.input for dim in one.type.tensor_type.shape.dim):
+                if dim.dim_param == name:
+                    dim.dim_param = forged + name
         onnx.save(made, self.path)
         code, out, error = look(self.path)
         self.assertEqual((code, error), (0, ""))

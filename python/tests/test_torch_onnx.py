@@ -92,7 +92,8 @@ class Onnx(unittest.TestCase):
             options.add_session_config_entry("dml_cuda.replace_onnx", "1")
             options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())
             before = dml_cuda.onnxruntime_counters().runs
-            session = onnxruntime.InferenceSession(exporter(Program(dt.reverse_padded_sequence)), options, providers=["CPUExecutionProvider"])
+            model = exporter(Program(dt.reverse_padded_sequence))
+            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
             session.run(None, dict(zip((given.name for given in session.get_inputs()), (X.numpy(), LENGTHS.numpy()))))
             self.assertEqual(dml_cuda.onnxruntime_counters().runs, before + 1)
 

@@ -151,10 +151,6 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
 
 @overload
 def reverse_padded_sequence(
-    x: npt.NDArray[_Element], lengths: Any, batch_first: bool = False, *, out: None = None, stream: Any = None
-) -> npt.NDArray[_Element]: ...
-@overload
-def reverse_padded_sequence(
     x: _Array, lengths: Any, batch_first: bool = False, *, out: None = None, stream: Any = None
 ) -> _Array: ...
 @overload

@@ -78,7 +78,14 @@ fn work<'a>(
                 }
                 _ => None,
             };
-            let inserted = seen.insert((launch.entry.name, sizes, output.strides.is_some(), case.inputs.len(), how));
+            let inserted = seen.insert((
+                launch.entry.name,
+                sizes,
+                output.strides.is_some(),
+                case.in_place,
+                case.inputs.len(),
+                how,
+            ));
             inserted || more(is_small)
         });
         (case, launches)

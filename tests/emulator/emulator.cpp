@@ -8,7 +8,8 @@
 //
 // Every tensor is a separate allocation of exactly its size, and so is shared memory. The threads of a cluster (or of a
 // thread block, if there are no clusters) run one after another, in ascending or in descending order, each until it
-// ends or waits at a barrier. A missing barrier gives a wrong result in one of the two orders.
+// ends or waits at a barrier. A missing barrier gives a wrong result in one of the two orders. Clusters, or thread blocks, run one
+// after another in a random order, so that one that reads what another writes gives a wrong result in some launches.
 #include <dlfcn.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -18,6 +19,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -285,7 +288,7 @@ int main() {
         cluster.body = caller(parameters.size(), std::make_index_sequence<128>());
         if (cluster.body == nullptr) fail("the parameters of " + name + " have an unknown size");
         cluster.parameters = parameters.data();
-        cluster.backwards = header.order != 0;
+        cluster.backwards = header.order % 2 != 0;
         cluster.threads = header.blocks_of_cluster * header.threads;
         cluster.shared.assign(header.blocks_of_cluster, std::vector<unsigned char>(header.shared, 0xA5));
         cluster.current = 0;
@@ -295,8 +298,11 @@ int main() {
         blockDim = {header.threads, 1, 1};
         const unsigned clusters = header.blocks / header.blocks_of_cluster;
         if (clusters * header.blocks_of_cluster != header.blocks) fail("a part of a cluster");
-        for (unsigned n = 0; n < clusters; ++n) {
-            cluster.first_block = (cluster.backwards ? clusters - 1 - n : n) * header.blocks_of_cluster;
+        std::vector<unsigned> in_order(clusters);
+        std::iota(in_order.begin(), in_order.end(), 0);
+        std::shuffle(in_order.begin(), in_order.end(), std::minstd_rand(header.order));
+        for (unsigned n : in_order) {
+            cluster.first_block = n * header.blocks_of_cluster;
             run_cluster();
         }
         ASAN_UNPOISON_MEMORY_REGION(smem, sizeof smem);

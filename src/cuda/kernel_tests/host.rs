@@ -59,8 +59,9 @@ fn build(folder: &Path) -> Option<PathBuf> {
 
 struct Emulator {
     child: Child,
-    /// Whether threads run from the last to the first. Alternates from launch to launch.
-    backwards: bool,
+    /// The number of the launch: threads run from the last to the first if it is odd, and thread blocks in a random order that
+    /// depends on it.
+    order: u32,
 }
 
 impl Emulator {
@@ -72,7 +73,7 @@ impl Emulator {
             .stderr(Stdio::piped())
             .spawn()
             .expect("it was built");
-        Self { child, backwards: false }
+        Self { child, order: 0 }
     }
 }
 
@@ -82,7 +83,7 @@ impl Machine for Emulator {
         let parameters = bytemuck::cast_slice(&launch.params);
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
         let output = if case.in_place { &case.inputs[0] } else { &poison };
-        self.backwards = !self.backwards;
+        self.order += 1;
         // In the order of `Header` in tests/emulator/emulator.cpp.
         let header = [
             name.len() as u32,
@@ -94,7 +95,7 @@ impl Machine for Emulator {
             launch.grid.threads,
             launch.grid.shared,
             past,
-            self.backwards.into(),
+            self.order,
         ];
         let mut message = [bytemuck::bytes_of(&header), name, parameters].concat();
         for (n, bytes) in case.inputs.iter().enumerate() {

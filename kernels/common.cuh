@@ -31,6 +31,10 @@ __device__ __forceinline__ u64 global_thread() {
 // log2 of a power of two.
 __device__ __forceinline__ u32 log2_of(u32 power) { return 31 - __clz(power); }
 
+// The compiler issues all loads above before those below, and before it waits for the first. Where it knows every size, it would
+// otherwise store what each load brings before it issues the next, or load in another order. No thread waits for another.
+__device__ __forceinline__ void issue_loads() { __syncwarp(__activemask()); }
+
 // Fetches the 128-byte line of an address into the L2 cache. A later partial store to one of its 32-byte sectors then
 // finds the rest of the sector in the cache, and the write-back need not read it.
 __device__ __forceinline__ void prefetch(const void* address) {

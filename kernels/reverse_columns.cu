@@ -145,6 +145,7 @@ __device__ __forceinline__ void reverse_pieces(const ThreadColumns& p) {
         for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
             if (first + k < rows) read[k] = *at(in, (first + k) * p.r.axis_in_stride);
         }
+        issue_loads();
 #pragma unroll
         for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
             if (first + k < rows) staged[(first + k) * blockDim.x] = read[k];

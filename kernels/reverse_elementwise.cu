@@ -248,7 +248,10 @@ __device__ __forceinline__ void reverse_small_in_place(const Small& s) {
         const u32 length = clamp_length(load_length(length_at, s), s);
         if (!has_unit || t >= length / 2) return;
         Unit* const back = at(out, lane + (length - 1 - t) * s.axis_out_stride);
-        const Unit from_front = *front, from_back = *back;
+        // In this order: the first store needs the last load. Stores to lines whose loads have not arrived are slow.
+        const Unit from_front = *front;
+        issue_loads();
+        const Unit from_back = *back;
         *front = from_back;
         *back = from_front;
     } else {

@@ -77,6 +77,7 @@ __device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& stri
             const u32 t = first + k * rows_at_once;
             if (t < rows) loaded[k] = *reinterpret_cast<const uint4*>(in + t * stride + column * 16);
         }
+        issue_loads();
 #pragma unroll
         for (u32 k = 0; k < READ; ++k) {
             const u32 t = first + k * rows_at_once;
@@ -126,6 +127,7 @@ __device__ __forceinline__ bool stage_interleaved(const Strips& p, const Strip& 
                 if (t < rows[n]) loaded[k][n] = *reinterpret_cast<const Piece*>(in + t * stride + n * (p.strip_bytes / N));
             }
         }
+        issue_loads();
 #pragma unroll
         for (u32 k = 0; k < LOADS_IN_FLIGHT_IN_PLACE; ++k) {
             const u32 t = first + k * rows_at_once;
@@ -183,6 +185,7 @@ __device__ __forceinline__ void stage_words(const Strips& p, const Strip& strip,
             const Element* row = in + static_cast<u64>(t) * p.r.axis_in_stride;
             if (t < rows) loaded[k] = *reinterpret_cast<const Word*>(row);
         }
+        issue_loads();
 #pragma unroll
         for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
             const u32 t = first + k * c.rows_at_once;

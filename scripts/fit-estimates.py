@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Fits the costs of src/cuda/estimate.rs to measured times: fit-estimates.py [TARGET-NAME.csv[.gz]...]
 
-`dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen.
+`dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen. A kernel's time is
+that of the specialized one where it is recorded, because CUDA graphs run that, unless the entry point stays generic.
 Without arguments it takes benches/record/times. Prints how well the estimates choose on layouts that the fit has not
 seen, and writes src/cuda/costs.rs. Needs numpy, pandas and scipy.
 """
@@ -51,6 +52,7 @@ def load(path):
     if missing := {*LAYOUT, *KERNEL[1:], "us", "chosen"} - {*times.columns}:
         raise ValueError(f"there is no column {', '.join(sorted(missing))}")
     times["us"] = pd.to_numeric(times["us"], errors="coerce")
+    times["specialized_us"] = pd.to_numeric(times.get("specialized_us"), errors="coerce")
     if times.empty or not np.isfinite(times.us).all() or not (times.us > 0).all():
         raise ValueError("there are no times, or one is not a number above 0")
     times["sizes_and_strides"] = times[LAYOUT].astype(str).agg(",".join, axis=1)
@@ -77,6 +79,23 @@ def load(path):
     joined["sizes_and_strides"] = joined.groupby("layout").sizes_and_strides.transform("first")
     joined["layout"] = f"{path} " + joined.layout.astype(str)
     return joined
+
+
+def slower_specialized(data):
+    """Entry points that stay generic, and from how many bytes of a tensor on: from there, at least three of their times, and a
+    tenth, are more than 3 % longer specialized."""
+    timed = data[data.specialized_us.notna()].copy()
+    sizes = timed["sizes"].str.split("x").map(lambda of: np.prod([float(size) for size in of]))
+    timed["bytes"] = sizes * timed["width"]
+    timed["is_slower"] = timed.specialized_us > 1.03 * timed.us
+    found = []
+    for kernel, of in timed.groupby("kernel"):
+        for least in (0, 1 << 20, 1 << 22, 1 << 24, 1 << 26):
+            large = of[of.bytes >= least].is_slower
+            if large.sum() >= 3 and large.mean() >= 0.1:
+                found.append((kernel, least))
+                break
+    return found
 
 
 def estimate(logarithms, terms):
@@ -159,6 +178,9 @@ def main():
     files = [pathlib.Path(argument) for argument in sys.argv[1:]]
     files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
     data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
+    generic = slower_specialized(data)
+    stays = data.kernel.isin([kernel for kernel, _ in generic])
+    data["us"] = data.specialized_us.where(~stays).fillna(data.us)
     terms = np.array([text.split() for text in data.terms], float)
     # The fit is of kernels that only copy or only run in place. The choices that are reported are of all.
     timed = (data.us.notna() & ~data.copies).to_numpy()
@@ -196,10 +218,10 @@ def main():
         print(f"{kernel:36} {of_kernel.sum():6} {np.sqrt((weight * errors**2).sum() / weight.sum()):8.3f}")
         mode, family, unit = re.fullmatch(r"(copying|in place) (\w+) (\d+)", kernel).groups()
         families.setdefault(family, {}).setdefault(mode, {})[int(unit)] = costs
-    write(families, kernels, ", ".join(path.name.split(".")[0] for path in files))
+    write(families, kernels, ", ".join(path.name.split(".")[0] for path in files), generic)
 
 
-def write(families, kernels, files):
+def write(families, kernels, files, generic):
     """A line for each kernel. Costs of one without times would be lost, or be those of another width."""
     path = ROOT / "src/cuda/costs.rs"
     needed = set(kernels)
@@ -222,7 +244,9 @@ def write(families, kernels, files):
                     text += "\n    [" + ", ".join(f"{cost:#.4g}" if cost >= 1e-4 else "0.0" for cost in costs).replace("., ", ".0, ") + "],"
             text += "\n], " if units else "], "
         text = text[:-2] + "] };\n\n"
-    path.write_text(text.rstrip() + "\n")
+    rows = ", ".join(f'("{kernel}", {least})' for kernel, least in generic)
+    text += f"/// Entry points that are slower specialized, and the bytes of a tensor from which they are.\npub(crate) static GENERIC: &[(&str, u64)] = &[{rows}];\n"
+    path.write_text(text)
     print(f"\n{path.relative_to(ROOT)} is written")
 
 

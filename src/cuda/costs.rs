@@ -180,3 +180,6 @@ pub(crate) static VECTORS: FamilyCosts = FamilyCosts { name: "vectors", modes: [
     [1.524, 1.102, 1.412, 13.34, 0.0],
     [1.555, 1.238, 2.561, 0.1952, 0.0],
 ], &[]] };
+
+/// Entry points that are slower specialized, and the bytes of a tensor from which they are.
+pub(crate) static GENERIC: &[(&str, u64)] = &[("reverse_rows", 0)];

@@ -1,7 +1,7 @@
 //! The only table of entry points. build.rs compiles every file of `kernels/`, and a test checks that its PTX has
 //! exactly the entry points of this table.
 
-use super::parameters::strips::Strips;
+use super::costs::GENERIC;
 use crate::mode::Mode;
 
 /// PTX by the name of its kernel file, from build.rs.
@@ -15,6 +15,11 @@ pub(crate) type Variable = &'static [(usize, usize)];
 #[derive(Debug)]
 pub(crate) struct Family {
     file: &'static str,
+    /// What the names of its entry points begin with.
+    pub name: &'static str,
+    /// Whether its kernels that copy are right in place, too: a thread, a thread group, a thread block or a cluster reads all
+    /// of what it writes before it writes, and no other uses what it reads there.
+    pub copies_in_place: bool,
     /// The bytes of its parameters from which a specialized kernel loads. `None` if it is always generic.
     variable: Option<Variable>,
     /// The variants of each mode with their names, in the order of `Mode::ALL`.
@@ -36,7 +41,7 @@ impl Family {
     }
 
     fn named(&self, name: &'static str) -> Entry {
-        Entry { file: self.file, variable: self.variable.filter(|_| !GENERIC.contains(&name)), name }
+        Entry { file: self.file, variable: self.variable, name }
     }
 
     /// The entry points of all modes.
@@ -55,10 +60,12 @@ pub(crate) struct Entry {
     pub name: &'static str,
 }
 
-/// Entry points of which a part of the layouts is up to 13 % slower specialized (benches/TUNING.md).
-const GENERIC: [&str; 3] = ["reverse_strips_in_place_2", "reverse_strips_in_place_4", "reverse_strips_in_place_8"];
-
 impl Entry {
+    /// Bytes of a tensor from which it is generic, because it is slower specialized: `GENERIC` of costs.rs.
+    pub fn generic_from(self) -> u64 {
+        GENERIC.iter().find(|(name, _)| *name == self.name).map_or(u64::MAX, |(_, bytes)| *bytes)
+    }
+
     /// The PTX of its kernel file without the other entry points, which the driver would compile, too.
     pub fn ptx(self) -> String {
         let found = PTX.iter().find(|(file, _)| *file == self.file);
@@ -78,17 +85,16 @@ pub(crate) fn only(ptx: &str, entry: &str) -> String {
 
 /// The addresses.
 const POINTERS: Variable = &[(0, 24)];
-/// The addresses, and the bytes of a strip, without whose load the compiler keeps fewer loads in flight.
-const POINTERS_AND_STRIP_BYTES: Variable = &[(0, 24), (STRIP_BYTES, STRIP_BYTES + 4)];
-const STRIP_BYTES: usize = std::mem::offset_of!(Strips, strip_bytes);
 
 macro_rules! kernels {
-    ($($file:literal, variable: $variable:ident, specializable: $specializable:literal {
-        $($family:ident: $prefix:literal $($variant:literal)* $(, in place $($in_place:literal)*)?;)*
+    ($($file:literal, specializable: $specializable:literal {
+        $($family:ident: $prefix:literal $($variant:literal)* $(, in place $($in_place:literal)*)? $(, copies_in_place: $copies:literal)?;)*
     })*) => {
         $($(pub(crate) static $family: Family = Family {
             file: $file,
-            variable: if $specializable { Some($variable) } else { None },
+            name: $prefix,
+            copies_in_place: false $(|| $copies)?,
+            variable: if $specializable { Some(POINTERS) } else { None },
             entries: [
                 &[$(($variant, concat!($prefix, $variant))),*],
                 &[$($(($in_place, concat!($prefix, "_in_place", $in_place))),*)?],
@@ -102,40 +108,40 @@ macro_rules! kernels {
 }
 
 kernels! {
-    "fill_value_sequence", variable: POINTERS, specializable: false {
+    "fill_value_sequence", specializable: false {
         FILL_PACKED: "fill_packed" "_1" "_2" "_4" "_8";
         FILL_ROWS: "fill_rows" "";
         FILL_DENSE: "fill_dense" "_1" "_2" "_4" "_8";
         FILL_ELEMENTS: "fill_elements" "";
     }
-    "reverse_elementwise", variable: POINTERS, specializable: true {
+    "reverse_elementwise", specializable: true {
         ELEMENTWISE: "reverse_elementwise" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
         SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
     }
-    "reverse_packed_lanes", variable: POINTERS, specializable: true {
-        PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4", in place "_1" "_2";
+    "reverse_packed_lanes", specializable: true {
+        PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4", in place "_1" "_2", copies_in_place: true;
     }
-    "reverse_rows", variable: POINTERS, specializable: true {
+    "reverse_rows", specializable: true {
         ROWS: "reverse_rows" "";
-        PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4";
+        PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4", copies_in_place: true;
         ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
-    "reverse_lanes", variable: POINTERS, specializable: true {
-        LANES: "reverse_lanes" "_1" "_2" "_4", in place "_1" "_2" "_4";
+    "reverse_lanes", specializable: true {
+        LANES: "reverse_lanes" "_1" "_2" "_4", in place "_1" "_2" "_4", copies_in_place: true;
         LONG_LANES: "reverse_long_lanes" "_1" "_2", in place "_1" "_2" "_4" "_8";
     }
-    "reverse_strips", variable: POINTERS_AND_STRIP_BYTES, specializable: true {
-        STRIPS: "reverse_strips" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
+    "reverse_strips", specializable: true {
+        STRIPS: "reverse_strips" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8", copies_in_place: true;
         UNALIGNED_STRIPS: "reverse_unaligned_strips", in place "_1" "_2" "_4";
     }
-    "reverse_clusters", variable: POINTERS, specializable: true {
-        CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
+    "reverse_clusters", specializable: true {
+        CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8", copies_in_place: true;
     }
-    "reverse_columns", variable: POINTERS, specializable: true {
-        COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2";
-        THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8";
+    "reverse_columns", specializable: true {
+        COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2", copies_in_place: true;
+        THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8", copies_in_place: true;
     }
-    "reverse_transposed", variable: POINTERS, specializable: true {
+    "reverse_transposed", specializable: true {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4";
         TRANSPOSED_SCATTER: "reverse_transposed_scatter" "_1" "_2";
         TRANSPOSED_DIRECTLY: "reverse_transposed_directly" "_1" "_2" "_4" "_8";

@@ -22,8 +22,6 @@ pub mod elementwise {
     /// Threads of a thread block that exchanges lanes side by side: if they are the only dimension, and if there are
     /// more. It waits for the last of its warps, and parts of lanes are a dimension more to compute.
     pub const EXCHANGE_THREADS: [u32; 2] = [256, 512];
-    /// Bytes of a tensor from which pairs of units are swapped by the generic kernel.
-    pub const MIN_GENERIC_SWAP_BYTES: u64 = 64 << 20;
 }
 
 pub mod segments {

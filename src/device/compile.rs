@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::address::RawStream;
 use crate::cuda::select::Candidate;
-use crate::cuda::{load, Context, Launcher, Loaded, Mode, StreamHandle};
+use crate::cuda::{load, Context, Launch, Launcher, Loaded, Mode, StreamHandle};
 use crate::device::compile_options::CompileOptions;
 use crate::device::measure::{fastest, times};
 use crate::device::operator::{CompiledOperator, Inner, Operator};
@@ -33,6 +33,9 @@ pub struct MeasuredKernel {
     pub estimate: Option<Duration>,
     /// The measured time.
     pub time: Duration,
+    /// The time of the kernel compiled for the operator's sizes, also where a compiled operator never takes that one. `None` if
+    /// there is none.
+    pub specialized_time: Option<Duration>,
     /// The operator, compiled to this kernel in one mode.
     pub operator: CompiledOperator,
 }
@@ -110,8 +113,11 @@ impl Device {
         let launches = candidates.iter().map(|found| found.launch.clone());
         let options = CompileOptions::default().with_in_place(in_place).with_specialize(Specialize::Never);
         let loaded = load(context, launches, options.specialize)?;
-        let times = times(operator, context, mode, 0, ROUNDS, &loaded)?;
-        let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), time)| {
+        let specialized = |found: &Candidate| Launch { variable: found.launch.entry.variable, ..found.launch.clone() };
+        let specialized = load(context, candidates.iter().map(specialized), Specialize::Owned)?;
+        let times = |loaded| times(operator, context, mode, 0, ROUNDS, loaded);
+        let times = times(&loaded)?.into_iter().zip(times(&specialized)?);
+        let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), (time, specialized))| {
             let mut modes = [None, None];
             modes[usize::from(in_place)] = Some(vec![loaded]);
             let alignment = found.launch.alignment;
@@ -129,6 +135,7 @@ impl Device {
                 alignment,
                 estimate: found.estimate(),
                 time,
+                specialized_time: found.launch.entry.variable.map(|_| specialized),
                 operator: CompiledOperator { inner: Arc::new(inner) },
             }
         });

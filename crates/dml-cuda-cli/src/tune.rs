@@ -1,4 +1,5 @@
-//! `tune`: times every kernel that can run a layout, and says how much the estimates lose by which one is chosen.
+//! `tune`: times every kernel that can run a layout, and says how much the estimates lose by which one is chosen, and which
+//! kernels are slower specialized.
 
 mod layouts;
 
@@ -19,18 +20,30 @@ use crate::run::samples::Result;
 use crate::whole_file;
 use layouts::{Layout, Random};
 
-const HEADER: &str = "kind,width,sizes,axis,in_strides,out_strides,length_sizes,mode,kernel,variant,alignment,estimate_us,us,chosen,copy_us\n";
+const HEADER: &str = "kind,width,sizes,axis,in_strides,out_strides,length_sizes,mode,kernel,variant,alignment,estimate_us,us,specialized_us,chosen,copy_us\n";
 
 /// Layouts between two lines of progress.
 const STEP: usize = 25;
 
 const MODES: [(&str, bool); 2] = [("copying", false), ("in place", true)];
 
+/// A kernel is slower specialized if it takes more than so many times the time.
+const SLOWER: f64 = 1.03;
+
 /// What outputs contain before they are written.
 const POISON: u8 = 0xa5;
 
 /// The times of the chosen kernels over those of the fastest: by mode, and by mode and kind.
 type Losses = BTreeMap<String, Vec<f64>>;
+
+/// What is measured of all layouts.
+#[derive(Default)]
+struct Found {
+    losses: Losses,
+    /// The specialized times of each entry point over the generic ones.
+    specialized: Losses,
+    wrong: usize,
+}
 
 /// Times the layouts of a file, or drawn ones. Opens the files before the device.
 pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Result<ExitCode, String> {
@@ -48,9 +61,9 @@ pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Re
     let device = &open().inspect_err(|_| drop(options.output.as_ref().filter(is_new).map(std::fs::remove_file)))?;
     let (mut csv, mut written) = (HEADER.to_owned(), write(&mut file, HEADER));
     let gpu = Gpu::new(device).map_err(|error| error.to_string())?;
-    let (mut losses, mut wrong) = (Losses::new(), 0);
+    let mut found = Found::default();
     for (n, layout) in layouts.iter().enumerate() {
-        match timed(layout, device, &gpu, &mut losses, &mut wrong) {
+        match timed(layout, device, &gpu, &mut found) {
             Ok(rows) => {
                 csv += &rows;
                 written = written.and_then(|()| write(&mut file, &rows));
@@ -60,23 +73,32 @@ pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Re
             }
         }
         if (n + 1) % STEP == 0 {
-            let [copying, in_place] = MODES.map(|(mode, _)| losses.get(mode).map_or(0.0, |ratios| mean(ratios)));
+            let [copying, in_place] = MODES.map(|(mode, _)| found.losses.get(mode).map_or(0.0, |ratios| mean(ratios)));
             let losses = format!("loss {copying:.4} copying, {in_place:.4} in place");
             complain!("{} of {} layouts, {losses}", n + 1, layouts.len());
         }
     }
     say!("{device}: the time of the chosen kernel / the time of the fastest")?;
     say!("{:28} {:>8} {:>8} {:>8} {:>9} {:>7}", "layouts", "count", "mean", "over 5 %", "over 25 %", "worst")?;
-    for (name, ratios) in losses {
+    for (name, ratios) in found.losses {
         let over = |limit: f64| mean(&ratios.iter().map(|ratio| f64::from(*ratio > limit)).collect::<Vec<_>>()) * 100.0;
         let (count, over_5, over_25) = (ratios.len(), over(1.05), over(1.25));
         let (mean, worst) = (mean(&ratios), ratios.iter().copied().fold(1.0, f64::max));
         say!("{name:28} {count:>8} {mean:>8.4} {over_5:>6.1} % {over_25:>7.1} % {worst:>7.2}")?;
     }
+    say!("\nslower specialized: the specialized time / the generic time")?;
+    say!("{:36} {:>8} {:>8} {:>8} {:>7}", "kernel", "count", "mean", "slower", "worst")?;
+    for (kernel, ratios) in found.specialized {
+        let worst = ratios.iter().copied().fold(1.0, f64::max);
+        let slower = ratios.iter().filter(|ratio| **ratio > SLOWER).count();
+        if slower > 0 {
+            say!("{kernel:36} {:>8} {:>8.4} {slower:>8} {worst:>7.2}", ratios.len(), mean(&ratios))?;
+        }
+    }
     if let (Err(error), Some(path)) = (written, &options.output) {
         return Err(format!("{}: {error}{}", shown_path(path), whole_file::save_elsewhere(path, csv.as_bytes())));
     }
-    match wrong {
+    match found.wrong {
         0 => Ok(ExitCode::SUCCESS),
         wrong => Err(format!("{wrong} results differ from the CPU's")),
     }
@@ -93,7 +115,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// The rows of a layout.
-fn timed(layout: &Layout, device: &Device, gpu: &Gpu, losses: &mut Losses, wrong: &mut usize) -> Result<String> {
+fn timed(layout: &Layout, device: &Device, gpu: &Gpu, found: &mut Found) -> Result<String> {
     let operator = device.create_operator(layout.desc())?;
     let copy = copied(layout, device, gpu)?;
     let (cpu, mut random) = (Device::cpu(), Random(7));
@@ -115,19 +137,27 @@ fn timed(layout: &Layout, device: &Device, gpu: &Gpu, losses: &mut Losses, wrong
         let before = if in_place { &input } else { &output };
         let expected = result(&operator_of_cpu, &on_cpu, before, in_place)?;
         for (n, measured) in kernels.iter().enumerate() {
-            let MeasuredKernel { kernel, variant, alignment, estimate, time, operator, .. } = measured;
+            let MeasuredKernel { kernel, variant, alignment, estimate, time, specialized_time, operator, .. } =
+                measured;
             if result(operator, &on_gpu, before, in_place)? != expected {
-                *wrong += 1;
+                found.wrong += 1;
                 complain!("WRONG: {}, {kernel} {variant}", layout.columns());
             }
             let microseconds = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e6);
+            if let Some(specialized) = specialized_time {
+                let ratio = specialized.as_secs_f64() / time.as_secs_f64();
+                found.specialized.entry(kernel.clone()).or_default().push(ratio);
+            }
+            let specialized = specialized_time.map(microseconds).unwrap_or_default();
             let (estimate, time) = (microseconds(estimate.unwrap_or_default()), microseconds(*time));
             let (columns, chosen) = (layout.columns(), if n == 0 { "yes" } else { "no" });
-            rows += &format!("{columns},{mode},{kernel},{variant},{alignment},{estimate},{time},{chosen},{copy:.3}\n");
+            rows += &format!(
+                "{columns},{mode},{kernel},{variant},{alignment},{estimate},{time},{specialized},{chosen},{copy:.3}\n"
+            );
         }
         let ratio = kernels[0].time.as_secs_f64() / fastest.as_secs_f64();
         for name in [mode.to_owned(), format!("{mode}, {}", layout.kind)] {
-            losses.entry(name).or_default().push(ratio);
+            found.losses.entry(name).or_default().push(ratio);
         }
     }
     Ok(rows)

@@ -62,7 +62,7 @@ impl Machine for Gpu {
             if self.count.is_multiple_of(SPECIALIZED_SHARE) { Specialize::Owned } else { Specialize::Never };
         let loaded = load(context, [launch.clone()], specialize).map_err(|error| error.to_string())?;
         let launcher = Launcher::new(context, [Some(loaded), None], specialize);
-        let expected = specialize == Specialize::Owned && launch.entry.variable.is_some();
+        let expected = specialize == Specialize::Owned && launch.variable.is_some();
         if launcher.is_specialized() != expected {
             return Err("the driver does not compile the specialized kernel".to_owned());
         }

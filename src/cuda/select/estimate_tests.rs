@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::io::Read;
 
 use super::{reverse_subsequences as reverse, Candidate};
-use crate::cuda::estimate;
 use crate::cuda::launch::Grid;
+use crate::cuda::{costs, estimate};
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 use crate::dml_cuda_testing::repository;
@@ -205,18 +205,19 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
     }
 }
 
+/// `GENERIC` of costs.rs.
 #[test]
-fn large_swaps_of_units_stay_generic() {
-    let (target, rows) = ("h100".parse().expect("a target"), |rows| format!("4,{rows}x1024,0,1024x1,1024x1,1x1"));
-    for (mode, size, is_generic) in
-        [(Mode::InPlace, 4096, false), (Mode::InPlace, 1 << 16, true), (Mode::Copying, 1 << 16, false)]
-    {
-        let layout = rows(size);
-        let plan = plan(&layout.split(',').collect::<Vec<_>>());
-        let launch = &reverse::select(&plan, &target, mode, 16)[0];
-        assert!(launch.entry.name.starts_with("reverse_small"), "{}", launch.entry.name);
-        assert_eq!(launch.variable.is_none(), is_generic, "{layout} {mode:?}");
-    }
+fn what_is_slower_specialized_stays_generic() {
+    let target = "h100".parse().expect("a target");
+    let plan = plan(&"4,10x16x1023,1,16368x1023x1,16368x1023x1,10x1x1".split(',').collect::<Vec<_>>());
+    let found = reverse::candidates(&plan, &target, Mode::Copying);
+    let stays = |name: &str| {
+        found.iter().find(|found| found.launch.entry.name == name).map(|found| found.launch.variable.is_none())
+    };
+    assert_eq!((stays("reverse_rows"), stays("reverse_small_4")), (Some(true), Some(false)));
+    let names: Vec<&str> =
+        crate::cuda::kernels::FAMILIES.iter().flat_map(|of| of.all()).map(|entry| entry.name).collect();
+    assert!(costs::GENERIC.iter().all(|(name, _)| names.contains(name)), "{:?}", costs::GENERIC);
 }
 
 #[test]

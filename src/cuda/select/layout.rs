@@ -105,6 +105,11 @@ impl<'a> Layout<'a> {
         reject_if(!is_contiguous, "the axis is not contiguous")
     }
 
+    /// Whether kernels that copy may be right in place: what moves together is contiguous.
+    pub fn may_be_copied_in_place(&self) -> bool {
+        self.side_by_side().is_some() || self.rows_are_a_run() || self.contiguous_lanes().is_ok()
+    }
+
     /// Whether elements that are adjacent in the output are of lanes with lengths of their own.
     pub fn lengths_vary_along_the_output(&self) -> bool {
         self.dimensions.iter().any(|d| d.out_stride == 1 && d.length_stride != 0)
@@ -211,7 +216,8 @@ impl Candidates {
         let is_faster =
             |other: &Candidate| other.launch.alignment <= launch.alignment && other.microseconds <= microseconds;
         if !self.only_fastest || !self.found.iter().any(is_faster) {
-            let launch = Launch { params: words(params()), ..launch };
+            let variable = launch.entry.variable.filter(|_| layout.input_bytes < launch.entry.generic_from());
+            let launch = Launch { params: words(params()), variable, ..launch };
             self.found.push(Candidate { launch, variant: self.variant, work, costs, microseconds, time: None });
         }
         Ok(())

@@ -3,6 +3,7 @@
 use super::layout::{Candidates, Layout, NOT_DIVIDED, NOT_IN_PLACE, ONLY_IN_PLACE};
 use super::{chosen, Candidate, RejectReason};
 use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
+use crate::cuda::kernels::*;
 use crate::cuda::launch::Launch;
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::columns::THREADS_OF_COLUMNS;
@@ -12,70 +13,68 @@ use crate::plan::reverse_plan::Plan;
 
 /// A kernel family, or one unit of it. `add` adds the candidate of a variant, if it can run a layout.
 struct Kernel {
-    name: &'static str,
+    family: &'static Family,
     /// What a variant is called, with `{}` for its number. Empty if people need no name.
     variant: &'static str,
     variants: &'static [u32],
     add: fn(&Layout<'_>, u32, &mut Candidates) -> Result<(), RejectReason>,
 }
 
-const fn one(name: &'static str, add: fn(&Layout<'_>, u32, &mut Candidates) -> Result<(), RejectReason>) -> Kernel {
-    Kernel { name, variant: "", variants: &[0], add }
+const fn one(
+    family: &'static Family,
+    add: fn(&Layout<'_>, u32, &mut Candidates) -> Result<(), RejectReason>,
+) -> Kernel {
+    Kernel { family, variant: "", variants: &[0], add }
 }
 
 /// Kernels that move elements, or blocks in units of their own. `reverse_elementwise` in units of one element runs any
 /// layout with any pointers. The order decides only between equal estimates, and which of a kernel's reasons is shown.
 #[rustfmt::skip] // a line each
 const BLOCK_KERNELS: &[Kernel] = &[
-    Kernel { name: "reverse_small", variant: "exchanges", variants: &small::UNITS, add: small::exchange },
-    Kernel { name: "reverse_small", variant: "scatters", variants: &small::UNITS, add: small::scatter },
-    Kernel { name: "reverse_small", variant: "", variants: &small::UNITS, add: small::small },
-    Kernel { name: "reverse_elementwise", variant: "", variants: &elementwise::UNITS, add: elementwise::units },
-    one("reverse_rows", rows::rows),
-    Kernel { name: "reverse_packed_rows", variant: "", variants: &rows::UNITS, add: rows::packed_rows },
-    Kernel { name: "reverse_row_tiles", variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<4> },
-    Kernel { name: "reverse_row_tiles", variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<2> },
-    Kernel { name: "reverse_row_tiles", variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<1> },
+    Kernel { family: &SMALL, variant: "exchanges", variants: &small::UNITS, add: small::exchange },
+    Kernel { family: &SMALL, variant: "scatters", variants: &small::UNITS, add: small::scatter },
+    Kernel { family: &SMALL, variant: "", variants: &small::UNITS, add: small::small },
+    Kernel { family: &ELEMENTWISE, variant: "", variants: &elementwise::UNITS, add: elementwise::units },
+    one(&ROWS, rows::rows),
+    Kernel { family: &PACKED_ROWS, variant: "", variants: &rows::UNITS, add: rows::packed_rows },
+    Kernel { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<4> },
+    Kernel { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<2> },
+    Kernel { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<1> },
 ];
 
 /// Kernels that move elements. They also run blocks of 2, 4 or 8 bytes, as elements of that width.
 #[rustfmt::skip] // a line each
 const ELEMENT_KERNELS: &[Kernel] = &[
-    Kernel { name: "reverse_elementwise", variant: "gathers {} bytes a thread", variants: &[4, 8, 16], add: elementwise::vectors },
-    one("reverse_packed_lanes", packed_lanes::packed_lanes),
-    Kernel { name: "reverse_lanes", variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: lanes::whole::<true> },
-    Kernel { name: "reverse_lanes", variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: lanes::whole::<false> },
-    one("reverse_long_lanes", lanes::long::<true>),
-    one("reverse_long_lanes", lanes::long::<false>),
-    one("reverse_columns", columns::columns),
-    Kernel { name: "reverse_thread_columns", variant: "{} threads", variants: &THREADS_OF_COLUMNS, add: columns::thread_columns },
-    Kernel { name: "reverse_clusters", variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, add: clusters::clusters },
-    Kernel { name: "reverse_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::unaligned::<false> },
-    Kernel { name: "reverse_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::aligned },
-    Kernel { name: "reverse_unaligned_strips", variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::unaligned::<true> },
-    one("reverse_transposed", transposed::transposed::<true>),
-    one("reverse_transposed", transposed::transposed::<false>),
-    Kernel { name: "reverse_transposed_directly", variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: transposed::directly },
+    Kernel { family: &ELEMENTWISE, variant: "gathers {} bytes a thread", variants: &[4, 8, 16], add: elementwise::vectors },
+    one(&PACKED_LANES, packed_lanes::packed_lanes),
+    Kernel { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: lanes::whole::<true> },
+    Kernel { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: lanes::whole::<false> },
+    one(&LONG_LANES, lanes::long::<true>),
+    one(&LONG_LANES, lanes::long::<false>),
+    one(&COLUMNS, columns::columns),
+    Kernel { family: &THREAD_COLUMNS, variant: "{} threads", variants: &THREADS_OF_COLUMNS, add: columns::thread_columns },
+    Kernel { family: &CLUSTERS, variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, add: clusters::clusters },
+    Kernel { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::unaligned::<false> },
+    Kernel { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::aligned },
+    Kernel { family: &UNALIGNED_STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::unaligned::<true> },
+    one(&TRANSPOSED, transposed::transposed::<true>),
+    one(&TRANSPOSED, transposed::transposed::<false>),
+    Kernel { family: &TRANSPOSED_DIRECTLY, variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: transposed::directly },
 ];
 
-/// Kernels for lanes side by side that copy, also in place: a thread, a thread block or a cluster reads all of what it
-/// writes before it writes, and no other uses what it reads there. They write no sector in part.
-const COPY_IN_PLACE: [&str; 4] = ["reverse_columns", "reverse_thread_columns", "reverse_clusters", "reverse_strips"];
-/// They move everything, whatever the lengths are, and the others move less if lengths are short. So these must be
-/// faster by this factor (TUNING.md: COPYING_IN_PLACE), which is in their estimates.
+/// Kernels that copy in place move everything, whatever the lengths are, and the others move less if lengths are short. So the
+/// first must be faster by this factor (TUNING.md: COPYING_IN_PLACE), which is in their estimates.
 pub(super) const COPYING_IN_PLACE: f64 = 1.1;
 
-/// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
-/// place there are none for lanes of one element, which do not move, and those of lanes side by side are also copied.
+/// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In place there are
+/// none for lanes of one element, which do not move, and the same again for kernels that copy.
 pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> Vec<Layout<'a>> {
     let blocks = plan.blocks_as_elements.as_deref().filter(|blocks| blocks.width.is_power_of_two());
-    let plans = [plan].into_iter().chain(blocks);
+    let plans = || [plan].into_iter().chain(blocks);
     let moves = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
-    let mut layouts: Vec<_> = plans.clone().filter(|_| moves).map(|plan| Layout::new(plan, mode, target)).collect();
-    if let Some(of) = plans.zip(&layouts).find(|(_, of)| of.in_place() && of.side_by_side().is_some()).map(|(of, _)| of)
-    {
-        layouts.push(Layout::new(of, Mode::Copying, target));
-    }
+    let mut layouts: Vec<_> = plans().filter(|_| moves).map(|plan| Layout::new(plan, mode, target)).collect();
+    let copied = plans().zip(&layouts).filter(|(_, of)| of.in_place() && of.may_be_copied_in_place());
+    layouts.extend(copied.map(|(plan, _)| Layout::new(plan, Mode::Copying, target)).collect::<Vec<_>>());
     layouts
 }
 
@@ -88,16 +87,16 @@ fn find(
 ) -> Candidates {
     let mut found = Candidates::new(only_fastest);
     for (n, layout) in layouts.iter().enumerate() {
-        let of_blocks = if n == 0 { BLOCK_KERNELS } else { &[] };
+        let of_blocks = if layout.width == layouts[0].width { BLOCK_KERNELS } else { &[] };
         let copies_in_place = layouts[0].in_place() && !layout.in_place();
         found.factor = if copies_in_place { COPYING_IN_PLACE } else { 1.0 };
         let kernels = of_blocks.iter().chain(ELEMENT_KERNELS);
-        for kernel in kernels.filter(|kernel| !copies_in_place || COPY_IN_PLACE.contains(&kernel.name)) {
+        for kernel in kernels.filter(|kernel| !copies_in_place || kernel.family.copies_in_place) {
             for &variant in kernel.variants {
                 found.variant = (kernel.variant, variant);
                 let result = (kernel.add)(layout, variant, &mut found);
                 if n == 0 || result.is_ok() {
-                    tried(kernel.name, result);
+                    tried(kernel.family.name, result);
                 }
             }
         }

@@ -10,6 +10,9 @@ use crate::cuda::tuning::segments::*;
 use crate::cuda::tuning::VEC16;
 use crate::plan::reverse_plan::Dimension;
 
+/// Banks of shared memory, of a word each, and threads of a warp.
+const BANKS: u32 = 32;
+
 /// Segments per thread block: at most `most`, at least one, and few enough that every multiprocessor gets thread
 /// blocks.
 pub(super) fn per_block(layout: &Layout<'_>, segments: u64, most: u64) -> u64 {
@@ -93,10 +96,13 @@ impl Staged {
         f64::from(self.grid.shared.div_ceil(VEC16).div_ceil(self.grid.threads)) / 2.0
     }
 
-    /// Steps of a thread group that moves `items` items of each segment.
+    /// Steps of a thread group that moves `items` items of each segment. The groups of a warp wait for each other where their
+    /// segments are in the same banks of shared memory, which are words.
     pub fn rounds_of_items(&self, items: u64, group: u32) -> f64 {
         let groups = u64::from((THREADS / group).max(1));
-        (self.together.div_ceil(groups) * items.div_ceil(group.into())) as f64
+        let banks = BANKS >> (self.bytes / 4).trailing_zeros().min(BANKS.ilog2());
+        let conflicts = if self.bytes.is_multiple_of(4) { (BANKS / group).div_ceil(banks).max(1) } else { 1 };
+        (self.together.div_ceil(groups) * items.div_ceil(group.into()) * u64::from(conflicts)) as f64
     }
 }
 

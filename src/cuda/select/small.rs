@@ -12,7 +12,7 @@ use crate::cuda::estimate::{FamilyCosts, Work};
 use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::parameters::elementwise::*;
 use crate::cuda::parameters::{FastDiv, Reverse, ReverseDim, THREADS};
-use crate::cuda::tuning::elementwise::{EXCHANGE_THREADS, MIN_GENERIC_SWAP_BYTES};
+use crate::cuda::tuning::elementwise::EXCHANGE_THREADS;
 use crate::cuda::tuning::SECTOR;
 use crate::cuda::{costs, kernels};
 
@@ -109,8 +109,7 @@ fn add<const HOW: u32>(
     }
     let grid = Grid { blocks: small.items.div_ceil(threads), threads, shared: 0 };
     let entry = layout.entry(&kernels::SMALL, unit)?;
-    let mut launch = Launch::new(entry, grid, unit, unit);
-    launch.variable = launch.variable.filter(|_| !swaps || layout.input_bytes < MIN_GENERIC_SWAP_BYTES);
+    let launch = Launch::new(entry, grid, unit, unit);
     found.add(layout, launch, work(), costs, unit, || small)
 }
 

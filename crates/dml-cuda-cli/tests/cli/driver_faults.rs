@@ -264,7 +264,7 @@ fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
     let mut lines = csv.lines();
     assert_eq!(
         lines.next(),
-        Some("kind,width,sizes,axis,in_strides,out_strides,length_sizes,mode,kernel,variant,alignment,estimate_us,us,chosen,copy_us")
+        Some("kind,width,sizes,axis,in_strides,out_strides,length_sizes,mode,kernel,variant,alignment,estimate_us,us,specialized_us,chosen,copy_us")
     );
     assert!(csv.contains(",copying,reverse_") && csv.contains(",yes,"), "{csv}");
     assert!(lines.all(|row| row.split(',').count() == 15), "{csv}");

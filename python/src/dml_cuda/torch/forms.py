@@ -71,16 +71,16 @@ def area_of(cuts: list[tuple[int, int]]) -> int:
 
 
 def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_kept: bool) -> str | int:
-    """ "whole": PyTorch's padded call, as all sequences have T steps; "packed": PyTorch's packed call; or a number of
-    segments of time. is_kept: the padded batch is at hand."""
+    """The form of a call: "whole" is PyTorch's padded call, for sequences that all have T steps; "packed" is PyTorch's
+    packed call; and a number is that of the segments of time. is_kept: the padded batch is at hand."""
     if lengths is None or is_form_chosen("two_passes") is not None or not lengths.any():
         return 1
-    shortest = lengths.min()
-    if shortest == steps:
-        return "whole"
-    is_trained, can_pack = torch.is_grad_enabled(), shortest > 0
+    is_trained, shortest = torch.is_grad_enabled(), lengths.min()
+    can_pack = shortest > 0
     # Only oneDNN's LSTMs gain by being padded on a CPU. The memory of training must not grow with one long sequence.
     is_onednn = rnn.mode == "LSTM" and not rnn.proj_size and x.dtype == torch.float32 and torch.backends.mkldnn.enabled
+    if shortest == steps and (is_kept or x.is_cuda or is_onednn):
+        return "whole"
     is_sparse = is_trained and lengths.mean() < 0.25 * steps
     if can_pack and (is_sparse if x.is_cuda else not is_onednn):
         return "packed"

@@ -108,11 +108,11 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         x, lengths = packed.padded, packed.lengths
         if x.dim() != 3:
             return self._plain(packed.pack(), hx)  # PyTorch's own error
-        self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
         host = forms.on_host(x, lengths)
         form = forms.form(self, x, x.shape[0], host, True)
         if form == "packed":
             return self._plain(packed.pack(), hx)
+        self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
         if form == "whole":
             output, states = self._plain_in_time(x, hx)
         elif form == 1:

@@ -66,6 +66,9 @@ def form(value):
 class RNNs(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
+        # Small operators of many threads wait for each other where others use the cores.
+        self.addCleanup(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)
         # On the CPU PyTorch says that oneDNN runs no projections.
         warnings.filterwarnings("ignore", "LSTM with projections")
         # cuDNN's default for float32 has the precision of TF32.

@@ -58,6 +58,7 @@ class Programs(unittest.TestCase):
                 ]
                 for program in programs:
                     self.close(program(x), required, 1e-5)
+                torch._dynamo.reset()
                 nodes = [
                     [node.target for node in torch.export.export(Scripted(rnn).eval(), (x,), strict=True).graph.nodes]
                     for rnn in (ours, plain)
@@ -79,7 +80,8 @@ class Programs(unittest.TestCase):
             compiled = torch.compile(model, backend="aot_eager")
             self.close(compiled(x, lengths), required)
             self.close(compiled(x[:7], lengths), model(x[:7], lengths))
-            self.assertEqual(torch._dynamo.explain(model)(x, lengths).graph_break_count, 1)
+            if VERSION >= (2, 15):  # before, PyTorch compiles nothing around an RNN
+                self.assertEqual(torch._dynamo.explain(model)(x, lengths).graph_break_count, 1)
             with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "RNN"):
                 torch.compile(model, backend="aot_eager", fullgraph=True)(x, lengths)
             with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "export with strict=False"):

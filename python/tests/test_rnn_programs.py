@@ -58,12 +58,16 @@ class Programs(unittest.TestCase):
                 ]
                 for program in programs:
                     self.close(program(x), required, 1e-5)
-                torch._dynamo.reset()
-                nodes = [
-                    [node.target for node in torch.export.export(Scripted(rnn).eval(), (x,), strict=True).graph.nodes]
-                    for rnn in (ours, plain)
-                ]
-                self.assertEqual(*([str(node) for node in part] for part in nodes))
+                if VERSION >= (2, 15):  # PyTorch 2.8 cannot export a module that it has scripted
+                    torch._dynamo.reset()
+                    nodes = [
+                        [
+                            node.target
+                            for node in torch.export.export(Scripted(rnn).eval(), (x,), strict=True).graph.nodes
+                        ]
+                        for rnn in (ours, plain)
+                    ]
+                    self.assertEqual(*([str(node) for node in part] for part in nodes))
                 self.assertEqual(model(x, None).shape, required.shape)
 
     def test_compile_export_and_trace_with_lengths(self):
@@ -82,8 +86,8 @@ class Programs(unittest.TestCase):
             self.close(compiled(x[:7], lengths), model(x[:7], lengths))
             if VERSION >= (2, 15):  # before, PyTorch compiles nothing around an RNN
                 self.assertEqual(torch._dynamo.explain(model)(x, lengths).graph_break_count, 1)
-            with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "RNN"):
-                torch.compile(model, backend="aot_eager", fullgraph=True)(x, lengths)
+                with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "RNN"):
+                    torch.compile(model, backend="aot_eager", fullgraph=True)(x, lengths)
             with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "export with strict=False"):
                 torch.export.export(model, (x, lengths), strict=True)
             self.close(torch.export.export(model, (x, lengths), strict=False).module()(x, lengths), required)

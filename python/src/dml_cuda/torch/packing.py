@@ -110,7 +110,7 @@ _as_they_are = uncompiled(pytorch.pack_padded_sequence), uncompiled(pytorch.pad_
 
 
 def _is_recorded() -> bool:
-    return bool(torch.compiler.is_exporting() or is_tracing())
+    return bool(torch.compiler.is_compiling() or torch.compiler.is_exporting() or is_tracing())
 
 
 def pack_padded_sequence(
@@ -127,9 +127,7 @@ def pack_padded_sequence(
     >>> packed.data, packed.batch_sizes
     (tensor([1, 3, 2]), tensor([2, 1]))
     """
-    if _is_recorded() or not isinstance(input, torch.Tensor):
-        return pytorch.pack_padded_sequence(input, lengths, batch_first, enforce_sorted)
-    pack = _as_they_are[0] if torch.compiler.is_compiling() else _pack
+    pack = _as_they_are[0] if _is_recorded() or not isinstance(input, torch.Tensor) else _pack
     return pack(input, lengths, batch_first, enforce_sorted)  # type: ignore[no-any-return]
 
 
@@ -144,10 +142,7 @@ def pad_packed_sequence(
     (tensor([[1, 3],
             [2, 0]]), tensor([2, 1]))
     """
-    is_recorded = torch.compiler.is_exporting() or not torch.compiler.is_compiling()
-    unpack = pytorch.pad_packed_sequence if is_recorded else _as_they_are[1]
-    if type(sequence) is Padded and sequence.is_kept:
-        unpack = _unpack
+    unpack = _unpack if type(sequence) is Padded and sequence.is_kept else _as_they_are[1]
     return unpack(sequence, batch_first, padding_value, total_length)  # type: ignore[no-any-return]
 
 

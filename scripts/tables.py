@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the tables of README.md, benches/README.md, docs/pytorch.md and docs/versions.md, between
-`<!-- table: NAME -->` and `<!-- end -->`, from benches/record and the list of least versions. `--check` only compares.
-Fails if a file names another least version."""
+"""Writes the generated tables of the pages, between `<!-- table: NAME -->` and `<!-- end -->`, from benches/record and
+the list of minimum versions. `--check` only compares. Fails if a file names another minimum version."""
 
 import csv
+import functools
 import json
 import os
 import re
@@ -21,6 +21,9 @@ COLD = BENCHES / "record" / "nvidia-h100" / "2026-11-27-cold.json"
 SUITE = ROOT / "crates" / "dml-cuda-cli" / "src" / "bench" / "suite.jsonl"
 # Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
 ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]
+
+# LSTMs with lengths in eager calls.
+LENGTHS = "2026-11-28-rnn.md"
 
 # Bidirectional RNNs, and the rows of CUDA graphs, which have more columns than the eager ones.
 RNN, FORMS = "../nvidia-h100/2026-11-27-rnn.md", r"^\| (LSTM|GRU) \[([^|]+\|){7}$"
@@ -71,19 +74,16 @@ def in_the_l2():
 
 
 def of_goals():
-    """A line for each goal: the cases that have it, and how many meet it."""
+    """A line for each goal and case: how many types and modes have it, and how many meet it."""
     found, goals = read(COLD), {}
     for case in map(json.loads, SUITE.read_text(encoding="utf-8").splitlines()):
         if "goal" in case:
             time, floor, _ = found[case["case"], case["type"], case["mode"]]
-            names, ratios = goals.setdefault(case["goal"], ({}, []))
-            ratios.append(floor / time)
-            names[case["case"]] = None
-    lines = []
-    for goal, (names, ratios) in sorted(goals.items(), reverse=True):
-        lines.append([f"{goal:.2f}", "; ".join(names), str(len(ratios)), str(sum(ratio >= goal for ratio in ratios))])
-    lines.append(["all", "", *(str(sum(int(line[column]) for line in lines)) for column in (2, 3))])
-    return table(["goal, of the floor", "cases, some of them copying or in place only", "count", "meet it"], lines)
+            goals.setdefault((case["goal"], case["case"]), []).append(floor / time)
+    lines = [(f"{goal:.2f}", name, len(ratios), sum(ratio >= goal for ratio in ratios)) for (goal, name), ratios in goals.items()]
+    lines = sorted(lines, key=lambda line: line[0], reverse=True)
+    lines.append(("all", "", *(sum(line[column] for line in lines) for column in (2, 3))))
+    return table(["goal", "case", "types and modes", "meet it"], [[str(cell) for cell in line] for line in lines])
 
 
 def of_onnxruntime(mode, types):
@@ -113,44 +113,56 @@ def of_rnns():
         _, name, *times = (cell.strip() for cell in line.split("|"))
         kind, size, dtype = re.fullmatch(r"(\w+) (.*), (\w+)", name).groups()
         lines.setdefault(size, {})[f"{kind}, {dtype}"] = "; ".join(f"{int(time):,}" for time in times[:3])
-    return table(["[T, B, F], states, layers", *columns], [[size, *map(cells.get, columns)] for size, cells in lines.items()])
+    return table(["[T, B, F], hidden size, layers", *columns], [[size, *map(cells.get, columns)] for size, cells in lines.items()])
 
 
 def of_gains():
-    """A line for each alternative: its time over this library's, and the record."""
-    faster = lambda a, b: [(*key, time / b[key][0]) for key, (time, *_) in a.items() if key in b]
-    nodes = [ratio for *_, mode, ratio in faster(*map(read, ONNXRUNTIME[:2])) if mode == "copy"]
-    directml = faster(read(H200 / "directml-1.13.1.json"), read(H200 / "2026-11-22-suite.json"))
-    of_type = lambda name: statistics.geometric_mean(ratio for _, data_type, _, ratio in directml if data_type == name)
+    """A line for each alternative: the speedups, which are its time over this library's, and the record."""
+    faster = lambda a, b: [(key[2], time / b[key][0]) for key, (time, *_) in a.items() if key in b]
+    nodes = [ratio for mode, ratio in faster(*map(read, ONNXRUNTIME[:2])) if mode == "copy"]
+    directml = [ratio for _, ratio in faster(read(H200 / "directml-1.13.1.json"), read(H200 / "2026-11-22-suite.json"))]
     pytorch, compiled = "2026-11-23-pytorch.md", "2026-11-25-compiled.md"
-    programs, rnns = quotients(compiled, r"^\| \w+, .* [uf]\d+ \|", 3, 2), "2026-11-28-rnn.md"
-    of_lstms = lambda count, mode: quotients(rnns, rf"^\| {count}, \[.*, {mode} \|", 2, 4)
-    lstm = "8 LSTMs, T from 64 to 4000, random lengths"
+    programs = quotients(compiled, r"^\| \w+, .* [uf]\d+ \|", 3, 2)
+    of_lstms = lambda count, mode: quotients(LENGTHS, rf"^\| {count}, \[.*, {mode} \|", 2, 4)
     lines = [
-        ("`pack_padded_sequence` in PyTorch, two directions, inference", of_lstms(2, "inference"), lstm, rnns),
-        ("`pack_padded_sequence` in PyTorch, two directions, training", of_lstms(2, "training"), lstm, rnns),
-        ("`pack_padded_sequence` in PyTorch, one direction, inference", of_lstms(1, "inference"), lstm, rnns),
-        ("`pack_padded_sequence` in PyTorch, one direction, training", of_lstms(1, "training"), lstm, rnns),
-        ("two passes of a bidirectional RNN, in CUDA graphs, H100", quotients(RNN, FORMS, 3, 4), "52 LSTMs and GRUs, half of float16", RNN),
-        ("the same, training", quotients(RNN, FORMS, 6, 7), "52 LSTMs and GRUs, half of float16", RNN),
-        ("an eager gather in PyTorch", quotients(pytorch, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2), "8 layouts, f16 and f32", pytorch),
-        ("a gather in `torch.compile`", programs[:40], "40 programs", compiled),
-        ("a gather in `jax.jit`", programs[40:52], "12 programs, with 30 to 50 µs of the host", compiled),
-        ("one `ReverseSequence` node in ONNX Runtime", nodes, f"{len(nodes)} nodes", ONNXRUNTIME[1].name),
-        ("DirectML 1.13.1 under Linux, through vkd3d-proton", [ratio for *_, ratio in directml], "; ".join(f"{name} {of_type(name):.2f}" for name in TYPES), "directml-1.13.1.json"),
+        ("packing an LSTM, two directions, inference", of_lstms(2, "inference"), "8 LSTMs", LENGTHS),
+        ("packing an LSTM, two directions, training", of_lstms(2, "training"), "8 LSTMs", LENGTHS),
+        ("packing an LSTM, one direction, inference", of_lstms(1, "inference"), "8 LSTMs", LENGTHS),
+        ("packing an LSTM, one direction, training", of_lstms(1, "training"), "8 LSTMs", LENGTHS),
+        ("an eager gather in PyTorch", quotients(pytorch, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2), "8 layouts", pytorch),
+        ("a gather compiled by `torch.compile`", programs[:40], "40 programs", compiled),
+        ("a gather compiled by `jax.jit`", programs[40:52], "12 programs", compiled),
+        ("ONNX Runtime's `ReverseSequence` kernel", nodes, f"{len(nodes)} single-node models", ONNXRUNTIME[1].name),
+        ("DirectML 1.13.1 under Linux (vkd3d-proton)", directml, f"{len(directml)} cases", "directml-1.13.1.json"),
     ]
-    address = lambda file: os.path.normpath(f"benches/record/nvidia-h200/{file}")
-    text = lambda found: f"{min(found):.2f} to {max(found):.2f}, median {statistics.median(found):.2f}"
-    links = lambda file: f"[{re.search('20[0-9-]+[0-9]', (H200 / file).read_text(encoding='utf-8'))[0]}]({address(file)})"
-    return table(["instead of", "times as fast", "of", "record"], [[name, text(found), what, links(file)] for name, found, what, file in lines])
+    text = lambda found: f"{digits(statistics.median(found))}× ({digits(min(found))}–{digits(max(found))})"
+    links = lambda what, file: f"[{what}]({os.path.normpath(f'benches/record/nvidia-h200/{file}')})"
+    return table(["compared with", "speedup", "measured on"], [[name, text(found), links(what, file)] for name, found, what, file in lines])
 
 
-# The least versions, and what is before them in manifests, CI and code. Pages say "NAME 1.2 or newer".
-LEAST = {
+def of_lengths():
+    """A line for each LSTM in two directions: milliseconds packed by PyTorch, packed by this library and padded, and
+    the first over the second."""
+    lines = []
+    for line in (H200 / LENGTHS).read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"\| 2, (\[.*\]), \d+, (float\d+), inference \|(.*)", line):
+            packed, _, kept, padded, *_ = map(float, found[3].split("|")[:-1])
+            times = [f"{digits(time)} ms" for time in (packed, kept, padded)]
+            lines.append([f"{found[1]} {found[2]}", *times, f"{digits(packed / kept)}×"])
+    return table(["[T, B, F], two directions", "packed", "kept pack", "`lengths=`", "speedup of the kept pack"], lines)
+
+
+def digits(number):
+    """Two significant digits."""
+    return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}" if number >= 0.995 else f"{number:.2f}"
+
+
+# The minimum versions, and what is before them in manifests, CI and code. Pages say "NAME 1.2 or newer".
+MINIMUM = {
     "Rust": (("1.88", "1.92"), 'rust-version = "'),
     "Python": (("3.11",), 'requires-python = ">='),
     "NumPy": (("1.24",), '"numpy>='),
-    "ONNX Runtime": (("1.18",), r"for version in (?=1)"),
+    "ONNX Runtime": (("1.18",), r"for version in (?=1\.)"),
     "PyTorch": (("2.8",), r"for version in (?=2)"),
     "JAX": (("0.6",), r"for versions in (?=0)"),
     "CUDA": (("12.0",), "cuda-nvcc-cu12=="),
@@ -158,44 +170,90 @@ LEAST = {
 
 
 def wrong_versions():
-    """Where a least version is not the list's."""
+    """Where a minimum version is not the list's."""
     files = subprocess.run(["git", "ls-files", ".ci/run", "*.md", "*.toml", "*.rs", "*.py", "*.sh"], cwd=ROOT, check=True, capture_output=True, text=True)
     for file in set(files.stdout.split()) - {"CHANGELOG.md"}:
         text = (ROOT / file).read_text(encoding="utf-8")
-        for name, (least, before) in LEAST.items():
+        for name, (minimum, before) in MINIMUM.items():
             found = re.findall(rf"(?:\b{name} (?=\S+ (?:or|and) (?:newer|later))|{before})(\d+\.\d+)", text)
-            yield from (f"{file}: {name} {version}, must be {' or '.join(least)}" for version in found if version not in least)
+            yield from (f"{file}: {name} {version}, must be {' or '.join(minimum)}" for version in found if version not in minimum)
 
 
 def of_versions():
-    """A line for each door and version, a column for the CPU and one for a GPU: what it was tried on."""
-    lines = {}
+    """A line for each integration: its declared minimum, and the versions that ran on a CPU and on a GPU."""
+    lines = {name: ([], {}) for name in ("Rust", "C", "Python", "NumPy", "CuPy", "PyTorch", "JAX", "ONNX Runtime", "candle", "CUDA")}
     with (BENCHES / "record" / "tried.csv").open(encoding="utf-8") as file:
-        for door, version, device, *_ in list(csv.reader(file))[1:]:
-            cells = lines.setdefault((door, version), ([], []))
-            if device:
-                cells["CPU" not in device].append(device)
-    text = lambda cells: [", ".join(cell) or "*untried*" for cell in cells]
-    return table(["door", "version", "CPU", "GPU"], [[*key, *text(cells)] for key, cells in lines.items()])
+        for name, version, device, *_ in list(csv.reader(file))[1:]:
+            if "CPU" in device:
+                lines[name][0].append(version + device.removeprefix("CPU"))
+            elif device:
+                lines[name][1].setdefault(version, []).append(device)
+    on_gpus = lambda found: ", ".join(f"{version} ({', '.join(devices)})" for version, devices in found.items())
+    cells = lambda name: ", ".join(MINIMUM.get(name, [[]])[0])
+    head = ["", "declared minimum", "ran on a CPU", "ran on a GPU"]
+    return table(head, [[name, cells(name), ", ".join(cpu), on_gpus(gpu)] for name, (cpu, gpu) in lines.items()])
 
 
+def of_constants(section):
+    """A line for each constant and alternative of a part of benches/TUNING.md. Runners-up have no value."""
+    with (BENCHES / "record" / "constants.csv").open(encoding="utf-8") as file:
+        lines = [line for of_section, *line in csv.reader(file) if of_section == section]
+    head = ["constant", "value", "alternative", "loss; in place" if section == "model" else "the alternative takes"]
+    if not any(value for _, value, *_ in lines):
+        head, lines = ["kernel", *head[2:]], [[name, *rest] for name, _, *rest in lines]
+    return table(head, lines)
+
+
+def of_record(head, file, rows, columns, after="\n"):
+    """Microseconds in rows of a record's Markdown: for each name the beginning of its row behind a heading."""
+    lines = (H200 / file).read_text(encoding="utf-8").partition(after)[2].splitlines()
+    line = lambda begin: next(line for line in lines if line.startswith(f"| {begin}")).split("|")
+    text = lambda time: f"{time:,.0f} µs" if time >= 99.5 else f"{time:.1f} µs"
+    cells = lambda begin: [text(float(line(begin)[column])) for column in columns]
+    return table(head, [[name, *cells(begin)] for name, begin in rows.items()])
+
+
+IN_JAX = {
+    "`r(x)`": "alone, rows [64, 2048, 1024] f16",
+    "`r(x) * 2 + 1`": "after, rows [64, 2048, 1024] f16",
+    "`x + r(x)`": "residual, rows [64, 2048, 1024] f16",
+    "`jnp.concatenate((x * 2, r(x * 3)), -1)`": "cat, rows [64, 2048, 1024] f16",
+    "`r(x) * 2 + 1`, interleaved, [64, 512, 1024]": "after, side-by-side [64, 512, 1024] f16",
+}
+IN_PYTORCH = ("[64, 2048, 1024] float16", "[32, 128, 512] float16", "[8, 64, 128] float32")
+MODELS = ("bidirectional LSTM", "bidirectional GRU", "attention mask", "positional encoding", "Range of float16, opset 27")
+PAGES = ["README.md", "benches/results.md", "benches/TUNING.md", *(f"docs/{name}.md" for name in ("install", "jax", "onnxruntime", "pytorch"))]
+SECTIONS = ("runners-up", "fills", "elementwise", "segments", "lanes", "strips", "transposed", "specialized", "model", "cpu")
 TABLES = {
     "gains": of_gains,
     "RNNs in CUDA graphs": of_rnns,
-    "least versions": lambda: table(["of", "declared minimum"], [[name, ", ".join(least)] for name, (least, _) in LEAST.items()]),
     "versions": of_versions,
     "of the floor": lambda: cold_table(None, lambda time, floor, _: floor and f"{floor / time:.2f}"),
     "of the baseline": lambda: cold_table(None, lambda time, _, baseline: baseline and f"{baseline / time:.2f}"),
     "microseconds in the L2": in_the_l2,
     "goals": of_goals,
     "ONNX Runtime, ReverseSequence": lambda: of_onnxruntime("copy", TYPES),
+    "LSTMs": of_lengths,
+    "programs in JAX": lambda: of_record(
+        ["jitted, float16, [64, 2048, 1024]", "`None`", "gather", '`"kernel"`'], "2026-11-25-compiled.md", IN_JAX, (2, 3, 4), "## JAX"
+    ),
+    "reversals in PyTorch": lambda: of_record(
+        ["[B, T, F], along T", "`dml_cuda.torch`", "compiled gather", "eager gather"],
+        "2026-11-23-pytorch.md",
+        dict(zip(IN_PYTORCH, IN_PYTORCH)),
+        (2, 3, 4),
+    ),
+    "whole ONNX models": lambda: of_record(
+        ["model", "without", "`1`", "`ReverseSequence,Range`"], "2026-11-22-onnx-models.md", {name: f"{name} |" for name in MODELS}, (2, 3, 4)
+    ),
+    **{f"constants of {section}": functools.partial(of_constants, section) for section in SECTIONS},
     "ONNX Runtime, Range": lambda: of_onnxruntime("fill", ("i16", "i32", "i64", "f32", "f64")),
 }
 
 
 def main():
     stale = []
-    for path in ROOT / "README.md", BENCHES / "README.md", ROOT / "docs" / "pytorch.md", ROOT / "docs" / "versions.md":
+    for path in (ROOT / page for page in PAGES):
         old = path.read_text(encoding="utf-8")
         write = lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}"
         new = re.sub(r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)", write, old, flags=re.DOTALL)

@@ -16,7 +16,7 @@ mkdir -p "$root/target"
 exec 9> "$root/target/publish.lock"
 flock --nonblock 9 || { echo "another run uses $root/target/publish" >&2; exit 1; }
 [ -z "$(git -C "$root" status --porcelain)" ] || echo "warning: what is not committed is not released" >&2
-# What every archive has: document TOP FOLDER SYSTEM LIBRARY... The licenses and the page on installing are at its top,
+# What every archive has: document TOP FOLDER SYSTEM LIBRARY... The licenses and how to install it are at its top,
 # the rest is in TOP/FOLDER.
 document() {
   local library share=$1/$2
@@ -27,7 +27,7 @@ document() {
   for library in "${@:4}"; do cp "$work/$3/$library.cdx.json" "$share/sbom/"; done
   # Links to what only the source has become text.
   sed -i -E 's/\[([^]]*)\]\((\.\.|design)\/[^)]*\)/\1/g' "$share"/docs/*.md
-  sed -E "s|\]\(([a-z]+\.md)|]($2/docs/\1|g" "$share/docs/install.md" > "$1/README.md"
+  sed -n '/^## Install the archive/,$p' RELEASING.md | sed -E "1s/.*/# dml-cuda/; s|\]\(docs/|]($2/docs/|g" > "$1/README.md"
   cp LICENSE "$work/$3/LICENSE-THIRD-PARTY.txt" "$1/"
 }
 step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }

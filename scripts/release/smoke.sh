@@ -61,7 +61,7 @@ for archive in "$out"/*.tar.xz; do
 done
 # The page's lines that install below a prefix, and uninstall, in a shell that is not bash: folders keep their modes.
 mkdir -m 750 local local/lib
-sed -n '/^name=/,/^tar -tf/p' "$root/docs/install.md" | sed "s|^ldconfig.*|find local -name libdml_cuda.so \\| wc -l|; s|/usr/local|local|g; s|\$name\.tar|$out/&|" > install
+sed -n '/^name=/,/^tar -tf/p' "$root/RELEASING.md" | sed "s|^ldconfig.*|find local -name libdml_cuda.so \\| wc -l|; s|/usr/local|local|g; s|\$name\.tar|$out/&|" > install
 [ "$(dash -e install)" = 1 ] && [ "$(find local -not -type d | wc -l) $(stat -c %a local/lib)" = "0 750" ] || fail "the page's lines leave: $(find local -ls)"
 # A program in C, after the folder was moved.
 mv dml-cuda-*-x86_64-linux moved

@@ -135,18 +135,13 @@ fn the_documented_table_of_versions_is_what_they_answer() {
     for (row, version) in rows.iter().zip(DirectMlVersion::recorded()) {
         let accepts = |desc: &OperatorDesc| validate_as(desc, &version).is_ok();
         let span = match (accepts(&elements_wrap), accepts(&bytes_wrap)) {
-            (true, true) => "bytes modulo 2³²",
-            (true, false) => "elements modulo 2³²",
+            (true, true) => "bytes wrap",
+            (true, false) => "elements wrap",
             (false, _) => "exact",
         };
-        let total = if accepts(&large) {
-            "a whole element short of 2³² elements"
-        } else {
-            "the bytes of 2³² − 1 elements"
-        };
+        let total = if accepts(&large) { "by elements" } else { "by bytes" };
         let caveats = validate_as(&usual, &version).expect("accepted by all");
-        let lengths =
-            if caveats.contains(&Caveat::LengthsUnclamped) { "not clamped" } else { "clamped index by index" };
+        let lengths = if caveats.contains(&Caveat::LengthsUnclamped) { "kept" } else { "indices clamped" };
         assert!(caveats.contains(&Caveat::InPlace), "{version}");
         // Packed tensors do not wrap.
         assert!(!caveats.contains(&Caveat::SpanWraps), "{version}");

@@ -1,4 +1,4 @@
-//! Tests of what the library promises, a module per promise; tests/README.md lists them. Tests that need a process of
+//! Tests of what the library promises, a module per promise. Tests that need a process of
 //! their own are in the files next to this folder.
 
 mod architecture;

@@ -1,4 +1,4 @@
-//! The runner as its users see it. tests/README.md lists the modules.
+//! The command line tool as its users see it.
 
 #[cfg(unix)]
 mod driver_faults;

@@ -138,7 +138,7 @@ pub struct Options {
     pub explain: bool,
 
     /// With --explain, plan for this GPU, which the machine need not have: t4, l4, a100, h100, h200, b200, or
-    /// shared=KIB,sm=COUNT[,clusters] and more figures (docs/runner.md)
+    /// shared=KIB,sm=COUNT[,clusters] and more figures (docs/cli.md)
     #[arg(long, requires = "explain", conflicts_with_all = ["adapter", "measure"])]
     #[arg(help_heading = "Checks and explanations", hide_short_help = true)]
     pub target: Option<dml_cuda::GpuTarget>,

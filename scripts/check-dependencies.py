@@ -38,9 +38,9 @@ def main():
         for package in foreign:
             name, license = f"{manifest}: {package['name']} {package['version']}", package["license"] or ""
             if not allowed(license, rules["allow"] + exceptions.get(package["name"], [])):
-                wrong.append(f"{name} has the license '{license}', must be of deny.toml's")
+                wrong.append(f"{name} has the license '{license}', but must be of deny.toml's")
             if package["source"] != REGISTRY:
-                wrong.append(f"{name} comes from {package['source']}, must come from the registry")
+                wrong.append(f"{name} comes from {package['source']}, but must come from the registry")
         print(f"{manifest}: {len(foreign)} dependencies")
         for root in (id for id in metadata["workspace_members"] if packages[id]["name"] in PUBLISHED):
             seen = {root}

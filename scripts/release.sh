@@ -11,7 +11,7 @@ addressed=true
 root=$(cd "$(dirname "$(realpath "$0")")/.." && pwd)
 mkdir -p "$1"
 published=$(cd "$1" && pwd)
-[ -z "$(ls -A "$published")" ] || { echo "$published has files, must be empty" >&2; exit 1; }
+[ -z "$(ls -A "$published")" ] || { echo "$published has files, but must be empty" >&2; exit 1; }
 mkdir -p "$root/target"
 exec 9> "$root/target/publish.lock"
 flock --nonblock 9 || { echo "another run uses $root/target/publish" >&2; exit 1; }
@@ -34,7 +34,7 @@ step() { printf '\n== %s (at %d s)\n' "$*" "$SECONDS"; }
 
 repository=$(git -C "$root" show HEAD:Cargo.toml | sed -n 's/^repository = "\(..*\)"/\1/p')
 [ "$repository" ] || ! $addressed ||
-  { echo "repository in Cargo.toml is empty, must be the address of the project's repository, or use --without-address" >&2; exit 1; }
+  { echo "repository in Cargo.toml is empty, but must be the address of the project's repository, or use --without-address" >&2; exit 1; }
 
 step "tools"
 source "$root/scripts/release/tools.sh"

@@ -176,7 +176,7 @@ def wrong_versions():
         text = (ROOT / file).read_text(encoding="utf-8")
         for name, (minimum, before) in MINIMUM.items():
             found = re.findall(rf"(?:\b{name} (?=\S+ (?:or|and) (?:newer|later))|{before})(\d+\.\d+)", text)
-            yield from (f"{file}: {name} {version}, must be {' or '.join(minimum)}" for version in found if version not in minimum)
+            yield from (f"{file}: {name} {version}, but must be {' or '.join(minimum)}" for version in found if version not in minimum)
 
 
 def of_versions():

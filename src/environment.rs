@@ -2,7 +2,7 @@
 
 /// An environment variable has a value that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the environment variable {name} is `{found}`, must be {required}")]
+#[error("the environment variable {name} is `{found}`, but must be {required}")]
 #[non_exhaustive]
 pub struct EnvironmentError {
     /// The variable.

@@ -26,7 +26,7 @@ pub enum Error {
     #[error(transparent)]
     Validation(#[from] ValidationErrors),
     /// A slice does not have as many elements as its tensor.
-    #[error("the slice of {} is {found} elements, must be {required}, the product of its sizes (slice.length)", .tensor.name())]
+    #[error("the slice of {} is {found} elements, but must be {required}, the product of its sizes (slice.length)", .tensor.name())]
     SliceLength {
         /// Which tensor.
         tensor: TensorRole,
@@ -36,7 +36,7 @@ pub enum Error {
         required: u64,
     },
     /// A length is negative.
-    #[error("lengths[{index}] is {found}, must be at least 0")]
+    #[error("lengths[{index}] is {found}, but must be at least 0")]
     NegativeLength {
         /// Which one.
         index: usize,

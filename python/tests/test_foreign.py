@@ -47,13 +47,13 @@ class Dlpack(unittest.TestCase):
         frozen.flags.writeable = False
         for versioned in (True, False):
             given = Exported(frozen, versioned)
-            words = "out (is read-only, must be writable|must give its memory to DLPack)"
+            words = "out (is read-only, but must be writable|must give its memory to DLPack)"
             check_errors(self, [(ValueError, words, lambda: reverse_subsequences(np.ones(4, "f4"), 2, 0, out=given)),
                 (ValueError, words, lambda: fill_value_sequence(4, 1, 1, np.float32, out=given))])
         for buffer in (b"0123", memoryview(b"0123")):
-            with self.assertRaisesRegex(ValueError, "out is read-only, must be writable"):
+            with self.assertRaisesRegex(ValueError, "out is read-only, but must be writable"):
                 fill_value_sequence(4, 1, 1, np.uint8, out=np.frombuffer(buffer, np.uint8))
-            with self.assertRaisesRegex(TypeError, "out is a builtins.(bytes|memoryview), must be a NumPy array"):
+            with self.assertRaisesRegex(TypeError, "out is a builtins.(bytes|memoryview), but must be a NumPy array"):
                 fill_value_sequence(4, 1, 1, np.uint8, out=buffer)
         self.assertEqual(frozen.tolist(), [0] * 4)
 
@@ -61,8 +61,8 @@ class Dlpack(unittest.TestCase):
         class Masked:
             __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3, "mask": Exported(np.ones(4, bool))}
 
-        check_errors(self, [(TypeError, "x has a mask, must have none", lambda: reverse_subsequences(Masked(), 1, 0)),
-            (TypeError, "out has a mask, must have none", lambda: fill_value_sequence(4, 0, 1, "f4", out=Masked()))])
+        check_errors(self, [(TypeError, "x has a mask, but must have none", lambda: reverse_subsequences(Masked(), 1, 0)),
+            (TypeError, "out has a mask, but must have none", lambda: fill_value_sequence(4, 0, 1, "f4", out=Masked()))])
         Masked.__cuda_array_interface__ = {"shape": (4,)}
         with self.assertRaisesRegex(TypeError, "x.__cuda_array_interface__ must have data, typestr"):
             reverse_subsequences(Masked(), 1, 0)
@@ -73,18 +73,18 @@ class Dlpack(unittest.TestCase):
 
         right = {"shape": (4,), "typestr": "<f4", "data": (64, False), "version": 3}
         for words, interface in [
-            (r" is 5, must be a mapping", 5),
-            (r"\['shape'\] is 5, must be a sequence of integers", {**right, "shape": 5}),
-            (r"\['strides'\]\[0\] is 'a', must be an integer", {**right, "strides": "a,".split(",")}),
-            (" is .*, must have data and typestr: ", {**right, "data": 64}),
-            (" is .*, must have data and typestr: ", {**right, "data": (None, False)}),
-            (" is .*, must have data and typestr: ", {**right, "typestr": "four"}),
+            (r" is 5, but must be a mapping", 5),
+            (r"\['shape'\] is 5, but must be a sequence of integers", {**right, "shape": 5}),
+            (r"\['strides'\]\[0\] is 'a', but must be an integer", {**right, "strides": "a,".split(",")}),
+            (" is .*, but must have data and typestr: ", {**right, "data": 64}),
+            (" is .*, but must have data and typestr: ", {**right, "data": (None, False)}),
+            (" is .*, but must have data and typestr: ", {**right, "typestr": "four"}),
         ]:
             Odd.__cuda_array_interface__ = interface
             with self.subTest(words), self.assertRaisesRegex(TypeError, f"^x.__cuda_array_interface__{words}"):
                 reverse_subsequences(Odd(), 1, 0)
         back = np.zeros(8, np.int32)[::-1]
-        with self.assertRaisesRegex(ValueError, "stride 0 of x is -4 bytes, must be at least 0"):
+        with self.assertRaisesRegex(ValueError, "stride 0 of x is -4 bytes, but must be at least 0"):
             reverse_subsequences(Exported(back), 1, 0, out=np.zeros(8, np.int32))
 
 
@@ -132,7 +132,7 @@ class Streams(unittest.TestCase):
             self.assertEqual(found, [(stream, awaited) for awaited in waits])
         self.assertEqual(called(lambda: fill_value_sequence(1, 0, 1, "i4", out=arrays[0])), [(0, 7)])
         for error, stream in ((ValueError, 0), (ValueError, -1), (TypeError, "7"), (TypeError, True)):
-            with self.assertRaisesRegex(error, r"x.__cuda_array_interface__\['stream'\] is .*, must be"):
+            with self.assertRaisesRegex(error, r"x.__cuda_array_interface__\['stream'\] is .*, but must be"):
                 reverse_subsequences(array(stream=stream), 1, 0)
 
     def test_an_interface_without_a_stream_gives_way_to_dlpack(self):
@@ -165,7 +165,7 @@ class Jax(unittest.TestCase):
     def test_what_jax_says_never_changes_is_not_written(self):
         x = jax.numpy.arange(8.0)
         alias, frozen = np.asarray(x), x.tolist()
-        for out, error, words in ((x, TypeError, "out must not be an array of JAX"), (alias, ValueError, "out is read-only, must be writable")):
+        for out, error, words in ((x, TypeError, "out must not be an array of JAX"), (alias, ValueError, "out is read-only, but must be writable")):
             check_errors(self, [(error, words, lambda: reverse_subsequences(np.zeros(8, "f4"), 8, 0, out=out)),
                 (error, words, lambda: fill_value_sequence(8, 5, 1, np.float32, out=out))])
         self.assertEqual((x.tolist(), alias.tolist()), (frozen, frozen))
@@ -173,8 +173,8 @@ class Jax(unittest.TestCase):
     def test_lengths_of_jax_for_an_x_of_numpy(self):
         x = np.arange(6.0)
         self.assertEqual(reverse_subsequences(x, jax.numpy.asarray([3]), 0).tolist(), model(x, 3, 0).tolist())
-        for words, lengths in (("lengths is a .*Tracer, must be integers on the host", lambda n: n), ("lengths is a list, must be integers", lambda n: [n])):
+        for words, lengths in (("lengths is a .*Tracer, but must be integers on the host", lambda n: n), ("lengths is a list, but must be integers", lambda n: [n])):
             with self.subTest(words), self.assertRaisesRegex(TypeError, words):
                 jax.jit(lambda n, lengths=lengths: reverse_subsequences(x, lengths(n), 0))(3)
-        with self.assertRaisesRegex(TypeError, "start is .*, must be a number"):
+        with self.assertRaisesRegex(TypeError, "start is .*, but must be a number"):
             jax.jit(lambda n: fill_value_sequence(6, n, 1, "float32"))(1.0)

@@ -362,44 +362,44 @@ class Errors(unittest.TestCase):
     def test_errors_while_a_program_is_traced(self):
         x, n = jnp.arange(12.0).reshape(3, 4), jnp.array([[1], [2], [3]])
         reverse, padded, fill = dj.reverse_subsequences, dj.reverse_padded_sequence, dj.fill_value_sequence
-        traced = "is traced by JAX as .*, must be a number of Python or NumPy, or an integer for a dtype of integers"
+        traced = "is traced by JAX as .*, but must be a number of Python or NumPy, or an integer for a dtype of integers"
         huge = jax.ShapeDtypeStruct((1 << 16, 1 << 17), np.int8)
         check_errors(self, [
-            (TypeError, "x is a builtins.list, must be an array of JAX or NumPy", lambda: reverse([1, 2], 1, 0)),
-            (TypeError, "x is a numpy.ma.MaskedArray, must be an array of JAX or NumPy", lambda: reverse(np.ma.array([1, 2]), 1, 0)),
-            (TypeError, "in_place is a str, must be a bool", lambda: reverse(x, 1, 0, in_place="no")),
-            (TypeError, "lengths is a list, must be integers on the host", lambda: reverse(x, [[1], [1, 2], [3]], 1)),
-            (ValueError, r"lengths has shape \(\), must have \(3,\), the batch size", lambda: padded(x, 2)),
-            (TypeError, "x is a .*ShapeDtypeStruct, must be an array of JAX", lambda: dml_cuda.reverse_subsequences(huge, 1, 0)),
-            (TypeError, "x has dtype int4, must have one whose elements are whole bytes", lambda: reverse(x.astype("int4"), 1, 0)),
-            (TypeError, "x has dtype key<fry>, must have one of numbers or bool: see jax.random.key_data for keys", lambda: reverse(jax.random.split(jax.random.key(0)), 2, 0)),
-            (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: jax.jit(lambda x: reverse(x, 1, 2))(x)),
+            (TypeError, "x is a builtins.list, but must be an array of JAX or NumPy", lambda: reverse([1, 2], 1, 0)),
+            (TypeError, "x is a numpy.ma.MaskedArray, but must be an array of JAX or NumPy", lambda: reverse(np.ma.array([1, 2]), 1, 0)),
+            (TypeError, "in_place is a str, but must be a bool", lambda: reverse(x, 1, 0, in_place="no")),
+            (TypeError, "lengths is a list, but must be integers on the host", lambda: reverse(x, [[1], [1, 2], [3]], 1)),
+            (ValueError, r"lengths has shape \(\), but must have \(3,\), the batch size", lambda: padded(x, 2)),
+            (TypeError, "x is a .*ShapeDtypeStruct, but must be an array of JAX", lambda: dml_cuda.reverse_subsequences(huge, 1, 0)),
+            (TypeError, "x has dtype int4, but must have one whose elements are whole bytes", lambda: reverse(x.astype("int4"), 1, 0)),
+            (TypeError, "x has dtype key<fry>, but must have one of numbers or bool: see jax.random.key_data for keys", lambda: reverse(jax.random.split(jax.random.key(0)), 2, 0)),
+            (ValueError, "axis is 2, but must be from -2 to 1, of an x of 2 dimensions", lambda: jax.jit(lambda x: reverse(x, 1, 2))(x)),
             (TypeError, "lengths has dtype float32, but must have an integer dtype: lengths[.]astype[(]int[)], or", lambda: jax.jit(lambda x: reverse(x, x, 1))(x)),
             (TypeError, "lengths has dtype bool, but must have an integer dtype", lambda: reverse(x, n > 1, 1)),
-            (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: reverse(x, jnp.arange(4), 1)),
+            (ValueError, r"lengths has shape \(4,\), but must broadcast to \(3, 1\), x's with 1 at axis", lambda: reverse(x, jnp.arange(4), 1)),
             (ValueError, r"lengths has shape \(3,\), but must have 3 dimensions, as x has, .*; reverse_padded_sequence takes", lambda: reverse(jnp.zeros((3, 4, 3)), jnp.arange(3), 1)),
-            (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: jax.jit(lambda x: reverse(x, [[1], [-2], [3]], 1))(x)),
-            (ValueError, "x.shape is .*, must be at most 4294967295 elements", lambda: jax.eval_shape(lambda x: reverse(x, 1, 0), huge)),
-            (ValueError, "x has 1 dimensions, must have at least 2", lambda: padded(x[0], n)),
-            (ValueError, "batch_axis and time_axis are 1 and -1, must be two axes of x", lambda: padded(x, n, batch_axis=1, time_axis=-1)),
-            (ValueError, "time_axis is 2, must be from -2 to 1", lambda: padded(x, n, time_axis=2)),
+            (ValueError, r"lengths\[1, 0\] is -2, but must be at least 0", lambda: jax.jit(lambda x: reverse(x, [[1], [-2], [3]], 1))(x)),
+            (ValueError, "x.shape is .*, but must be at most 4294967295 elements", lambda: jax.eval_shape(lambda x: reverse(x, 1, 0), huge)),
+            (ValueError, "x has 1 dimensions, but must have at least 2", lambda: padded(x[0], n)),
+            (ValueError, "batch_axis and time_axis are 1 and -1, but must be two axes of x", lambda: padded(x, n, batch_axis=1, time_axis=-1)),
+            (ValueError, "time_axis is 2, but must be from -2 to 1", lambda: padded(x, n, time_axis=2)),
             (TypeError, f"start {traced}", lambda: jax.jit(lambda s: fill(3, s, 1, "float32"))(1.0)),
             (TypeError, f"delta {traced}", lambda: jax.jit(lambda s: fill(3, 1, s, "float16"))(1)),
             (TypeError, r"delta is traced by JAX as .*float32\[\]", lambda: jax.jit(lambda s: fill(3, 1, s, "int32"))(1.0)),
             (TypeError, r"start is traced by JAX as .*int32\[2\]", lambda: jax.jit(lambda s: fill(3, s, 1, "int32"))(jnp.arange(2))),
-            (ValueError, "implementation is 'cudnn', must be None, 'kernel' or 'xla'", lambda: reverse(x, 1, 0, implementation="cudnn")),
-            (ValueError, "in_place is True, must be False for the implementation 'xla'", lambda: padded(x, n[:, 0], in_place=True, implementation="xla")),
-            (TypeError, "dtype is bfloat16, must be float32, float16", lambda: fill(3, 0, 1, jnp.bfloat16)),
-            (TypeError, "dtype is int64, must have at most 32 bits, or jax_enable_x64 must be on", lambda: fill(3, 0, 1, "int64")),
-            (ValueError, "start is 300, must be from -128 to 255", lambda: fill(3, 300, 1, "uint8")),
+            (ValueError, "implementation is 'cudnn', but must be None, 'kernel' or 'xla'", lambda: reverse(x, 1, 0, implementation="cudnn")),
+            (ValueError, "in_place is True, but must be False for the implementation 'xla'", lambda: padded(x, n[:, 0], in_place=True, implementation="xla")),
+            (TypeError, "dtype is bfloat16, but must be float32, float16", lambda: fill(3, 0, 1, jnp.bfloat16)),
+            (TypeError, "dtype is int64, but must have at most 32 bits, or jax_enable_x64 must be on", lambda: fill(3, 0, 1, "int64")),
+            (ValueError, "start is 300, but must be from -128 to 255", lambda: fill(3, 300, 1, "uint8")),
             (ValueError, "must have at most 8 dimensions", lambda: fill((1,) * 9, 0, 1, "uint8")),
-            (TypeError, "out is given, must be None for arrays of JAX", lambda: dml_cuda.reverse_subsequences(x, 1, 0, out=x)),
-            (TypeError, "stream is given, must be None for arrays of JAX", lambda: dml_cuda.reverse_subsequences(x, 1, 0, stream=0)),
+            (TypeError, "out is given, but must be None for arrays of JAX", lambda: dml_cuda.reverse_subsequences(x, 1, 0, out=x)),
+            (TypeError, "stream is given, but must be None for arrays of JAX", lambda: dml_cuda.reverse_subsequences(x, 1, 0, stream=0)),
         ])  # fmt: skip
 
     @unittest.skipIf(jax.default_backend() != "cpu", "a GPU reads no length on the host")
     def test_negative_lengths_on_the_cpu(self):
-        for lengths, words in ((jnp.array([[1], [-2], [3]]), r"lengths\[1, 0\] is -2, must be at least 0"), (jnp.int8(-3), r"lengths\[0, 0\] is -3")):
+        for lengths, words in ((jnp.array([[1], [-2], [3]]), r"lengths\[1, 0\] is -2, but must be at least 0"), (jnp.int8(-3), r"lengths\[0, 0\] is -3")):
             with self.assertRaisesRegex((ValueError, RuntimeError), words):
                 call = jax.jit(lambda x, n: dj.reverse_subsequences(x, n, 1, implementation="kernel"))
                 call(jnp.zeros((3, 4)), lengths).block_until_ready()
@@ -415,17 +415,17 @@ class Errors(unittest.TestCase):
         kind = jax.ShapeDtypeStruct((3, 4), np.float32)
         bits = {"start": np.int64(0), "delta": np.int64(0)}
         for words, name, result, arguments, attributes in [
-            ("the call has 1 arguments and 1 results, must have 2 and 1", REVERSE, kind, (x,), axis),
+            ("the call has 1 arguments and 1 results, but must have 2 and 1", REVERSE, kind, (x,), axis),
             ("the call must have an attribute `axis` of type i64", REVERSE, kind, (x, n), {}),
             ("the call must have an attribute `axis` of type i64", REVERSE, kind, (x, n), {"axis": np.int32(1)}),
             ("the call must have an attribute `axis` of type i64", REVERSE, kind, (x, n), {"axis": "1"}),
-            ("axis is 2, must be from -2 to 1, of an x of 2 dimensions", REVERSE, kind, (x, n), {"axis": np.int64(2)}),
-            ("lengths has type FLOAT32, must have integers of 32 or 64 bits", REVERSE, kind, (x, x), axis),
-            (r"the result has shape \[4, 3\], must have x's \[3, 4\]", REVERSE, jax.ShapeDtypeStruct((4, 3), np.float32), (x, n), axis),
-            (r"lengths has shape \[3, 4\], must broadcast to \[3, 1\], x's with 1 at axis", REVERSE, kind, (x, jnp.ones((3, 4), np.int32)), axis),
-            ("the call has 1 arguments and 1 results, must have 0 and 1", FILL, kind, (x,), bits),
+            ("axis is 2, but must be from -2 to 1, of an x of 2 dimensions", REVERSE, kind, (x, n), {"axis": np.int64(2)}),
+            ("lengths has type FLOAT32, but must have integers of 32 or 64 bits", REVERSE, kind, (x, x), axis),
+            (r"the result has shape \[4, 3\], but must have x's \[3, 4\]", REVERSE, jax.ShapeDtypeStruct((4, 3), np.float32), (x, n), axis),
+            (r"lengths has shape \[3, 4\], but must broadcast to \[3, 1\], x's with 1 at axis", REVERSE, kind, (x, jnp.ones((3, 4), np.int32)), axis),
+            ("the call has 1 arguments and 1 results, but must have 0 and 1", FILL, kind, (x,), bits),
             ("the call must have an attribute `start` of type i64", FILL, kind, (), {}),
-            ("the result has XLA's type 1, must have float32, float16", FILL, jax.ShapeDtypeStruct((3,), bool), (), bits),
+            ("the result has XLA's type 1, but must have float32, float16", FILL, jax.ShapeDtypeStruct((3,), bool), (), bits),
         ]:  # fmt: skip
             with self.subTest(words), self.assertRaisesRegex((ValueError, RuntimeError), words):
                 call = jax.ffi.ffi_call(name, result)

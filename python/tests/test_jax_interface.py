@@ -67,7 +67,7 @@ class Interface(unittest.TestCase):
 
     def test_versions_that_do_not_fit_are_named(self):
         dj._check_versions(jax.__version_info__, "")
-        with self.assertRaisesRegex(ImportError, "JAX is 0.5.3, must be 0.6.0 or newer for dml_cuda.jax"):
+        with self.assertRaisesRegex(ImportError, "JAX is 0.5.3, but must be 0.6.0 or newer for dml_cuda.jax"):
             dj._check_versions((0, 5, 3), "#define XLA_FFI_API_MAJOR 0")
-        with self.assertRaisesRegex(ImportError, "jaxlib has version 1 of XLA's foreign function interface, must have 0"):
+        with self.assertRaisesRegex(ImportError, "jaxlib has version 1 of XLA's foreign function interface, but must have 0"):
             dj._check_versions((0, 99, 0), "#define XLA_FFI_API_MAJOR 1")

@@ -98,7 +98,7 @@ class Reverse(unittest.TestCase):
             view = in_place[every_second]
             self.assertIs(dml_cuda.reverse_subsequences(view, lengths, 5, out=view), view)
             self.assertTrue((view == required).all())
-        with self.assertRaisesRegex(ValueError, r"lengths is -1, must be at least 0"):
+        with self.assertRaisesRegex(ValueError, r"lengths is -1, but must be at least 0"):
             dml_cuda.reverse_subsequences(x, -1, 5, out=others)
         self.assertTrue((base == np.arange(4**10).reshape(base.shape)).all())
 
@@ -119,13 +119,13 @@ class Reverse(unittest.TestCase):
         cube = np.arange(64).reshape(4, 4, 4)
         self.assertEqual(reverse(cube, numbers, True).tolist(), model(cube, numbers[:, None, None], 1).tolist())
         check_errors(self, [
-            (ValueError, r"lengths\[1\] is -2, must be at least 0", lambda: reverse(x, [1, -2, 3, 4], True)),
-            (ValueError, r"lengths has shape \(4,\), must have \(5,\), the batch size", lambda: reverse(x, [1, 2, 3, 4])),
-            (ValueError, r"lengths has shape \(\), must have \(5,\), the batch size", lambda: reverse(x, 3)),
-            (ValueError, "x has 1 dimensions, must have at least 2: time and batch", lambda: reverse(x[0, 0], [1])),
-            (TypeError, "x is a builtins.list, must be a NumPy array, or one with", lambda: reverse([[1]], [1])),
+            (ValueError, r"lengths\[1\] is -2, but must be at least 0", lambda: reverse(x, [1, -2, 3, 4], True)),
+            (ValueError, r"lengths has shape \(4,\), but must have \(5,\), the batch size", lambda: reverse(x, [1, 2, 3, 4])),
+            (ValueError, r"lengths has shape \(\), but must have \(5,\), the batch size", lambda: reverse(x, 3)),
+            (ValueError, "x has 1 dimensions, but must have at least 2: time and batch", lambda: reverse(x[0, 0], [1])),
+            (TypeError, "x is a builtins.list, but must be a NumPy array, or one with", lambda: reverse([[1]], [1])),
             (TypeError, "lengths is a MaskedArray", lambda: reverse(x, np.ma.array([1, 2, 3, 4], mask=True), True)),
-            (TypeError, "lengths is None, must be integers", lambda: reverse(x, None)),
+            (TypeError, "lengths is None, but must be integers", lambda: reverse(x, None)),
         ])  # fmt: skip
 
     def test_lengths_that_fit_two_dimensions_are_refused(self):
@@ -135,7 +135,7 @@ class Reverse(unittest.TestCase):
             words = r"^lengths has shape \(4,\), but must have 3 dimensions, as x has, because more than one of x's has the size 4" + padded
             with self.assertRaisesRegex(ValueError, words):
                 reverse(cube, [1, 2, 3, 4], axis)
-        with self.assertRaisesRegex(ValueError, r"^lengths has shape \(4,\), must broadcast to \(4, 1, 3\), x's with 1 at axis" + padded):
+        with self.assertRaisesRegex(ValueError, r"^lengths has shape \(4,\), but must broadcast to \(4, 1, 3\), x's with 1 at axis" + padded):
             reverse(cube[:, :, 1:], [1, 2, 3, 4], 1)
         with self.assertRaisesRegex(ValueError, r"must broadcast to \(4, 1, 3\), x's with 1 at axis$"):
             reverse(cube[:, :, 1:], [[1, 2, 3, 4]], 1)
@@ -196,7 +196,7 @@ class Reverse(unittest.TestCase):
                 model(np.arange(12).astype(x.dtype).reshape(3, 4), 3, 1).tobytes())
             with self.assertRaisesRegex(TypeError, f"lengths has dtype {name}, but must have an integer dtype"):
                 dml_cuda.reverse_subsequences(np.zeros(4), np.zeros(1, x.dtype), 0)
-            with self.assertRaisesRegex(TypeError, f"dtype is {name}, must be float32, float16"):
+            with self.assertRaisesRegex(TypeError, f"dtype is {name}, but must be float32, float16"):
                 dml_cuda.fill_value_sequence(3, 0, 1, x.dtype)
 
     def test_masked_arrays_are_refused(self):
@@ -208,19 +208,19 @@ class Reverse(unittest.TestCase):
             pass
 
         check_errors(self, ((TypeError, *case) for case in [
-            ("x is a MaskedArray, must be an array with no mask", lambda: reverse(masked, 3, 1)),
+            ("x is a MaskedArray, but must be an array with no mask", lambda: reverse(masked, 3, 1)),
             ("x is a MaskedArray", lambda: reverse(masked, 3, 1, out=masked)),
-            ("x is a .*OfOurs, must be", lambda: reverse(masked.view(OfOurs), 3, 1)),
+            ("x is a .*OfOurs, but must be", lambda: reverse(masked.view(OfOurs), 3, 1)),
             ("out is a MaskedArray", lambda: reverse(x, 3, 1, out=masked)),
             ("lengths is a MaskedArray", lambda: reverse(x, np.ma.array([[1], [2], [3]], mask=[[0], [1], [0]]), 1)),
             ("lengths is a MaskedArray", lambda: reverse(x, [np.ma.array([1]), [2], [3]], 1)),
             ("lengths is a MaskedConstant", lambda: reverse(x, [[1], [np.ma.masked], [3]], 1)),
-            ("axis is masked, must be an integer", lambda: reverse(x, 3, np.ma.masked)),
+            ("axis is masked, but must be an integer", lambda: reverse(x, 3, np.ma.masked)),
             ("out is a MaskedArray", lambda: fill((3, 4), 0, 1, np.int64, out=masked)),
             ("shape is a MaskedArray", lambda: fill(np.ma.array(3, mask=True), 0, 1, np.int64)),
-            (r"shape\[1\] is masked, must be an integer", lambda: fill((3, np.ma.masked), 0, 1, np.int64)),
-            ("start is masked, must be a number", lambda: fill(3, np.ma.masked, 1, np.float32)),
-            ("delta is a MaskedArray, must be an integer", lambda: fill(3, 0, np.ma.array(3, mask=True), np.int64)),
+            (r"shape\[1\] is masked, but must be an integer", lambda: fill((3, np.ma.masked), 0, 1, np.int64)),
+            ("start is masked, but must be a number", lambda: fill(3, np.ma.masked, 1, np.float32)),
+            ("delta is a MaskedArray, but must be an integer", lambda: fill(3, 0, np.ma.array(3, mask=True), np.int64)),
         ]))  # fmt: skip
         self.assertEqual((masked.data.tolist(), masked.mask.tolist()), (x.tolist(), (x % 2 == 0).tolist()))
 
@@ -252,41 +252,41 @@ class Reverse(unittest.TestCase):
         wide = np.zeros(20)
         ones = np.ones(4, np.uint32)
         check_errors(self, [
-            (ValueError, "axis is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2)),
-            (ValueError, "axis is 2147483648, must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2**31)),
+            (ValueError, "axis is 2, but must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2)),
+            (ValueError, "axis is 2147483648, but must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2**31)),
             (ValueError, "stride 0 of out is -8 bytes", lambda back=wide[::-1]: reverse(back, 1, 0, out=back)),
-            *((TypeError, f"axis is {value}, must be an integer", lambda value=value: reverse(x, 1, value)) for value in (1.0, None, True)),
+            *((TypeError, f"axis is {value}, but must be an integer", lambda value=value: reverse(x, 1, value)) for value in (1.0, None, True)),
             *((TypeError, f"lengths has dtype {kind}, but must have an integer dtype", lambda value=value: reverse(x, value, 1))
               for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")),
                   ("bool", True), ("bool", [[True], [1], [2]]), ("bool", np.True_))),
             (TypeError, r"dtype float64, but must have an integer dtype: lengths[.]astype\(int\), or \(lengths [*] T\)[.]round\(\)[.]astype\(int\) for lengths relative to T$",
                 lambda: reverse(x, np.ones((3, 1)), 1)),
-            (ValueError, "lengths is -1180591620717411303424, must be at least 0", lambda: reverse(x, -(2**70), 1)),
-            (ValueError, r"lengths\[0, 1\] is an int, must be at least 0", lambda: reverse(x.T, [[1, -(10**5000), 3]], 0)),
-            (ValueError, r"lengths has shape \(4,\), must broadcast to \(3, 1\), x's with 1 at axis", lambda: reverse(x, [1] * 4, 1)),
-            (ValueError, r"lengths\[1, 0\] is -2, must be at least 0", lambda: reverse(x, [[1], [-2], [3]], 1)),
-            *((ValueError, "out is read-only, must be writable", lambda value=value: reverse(value, 1, 1, out=read_only))
+            (ValueError, "lengths is -1180591620717411303424, but must be at least 0", lambda: reverse(x, -(2**70), 1)),
+            (ValueError, r"lengths\[0, 1\] is an int, but must be at least 0", lambda: reverse(x.T, [[1, -(10**5000), 3]], 0)),
+            (ValueError, r"lengths has shape \(4,\), but must broadcast to \(3, 1\), x's with 1 at axis", lambda: reverse(x, [1] * 4, 1)),
+            (ValueError, r"lengths\[1, 0\] is -2, but must be at least 0", lambda: reverse(x, [[1], [-2], [3]], 1)),
+            *((ValueError, "out is read-only, but must be writable", lambda value=value: reverse(value, 1, 1, out=read_only))
                 for value in (x, read_only)),
-            (ValueError, r"out has shape \(4, 3\), must have x's, \(3, 4\)", lambda: reverse(x, 1, 1, out=x.T)),
-            (TypeError, "out has dtype float64, must have x's, int64", lambda: reverse(x, 1, 1, out=x.astype(float))),
+            (ValueError, r"out has shape \(4, 3\), but must have x's, \(3, 4\)", lambda: reverse(x, 1, 1, out=x.T)),
+            (TypeError, "out has dtype float64, but must have x's, int64", lambda: reverse(x, 1, 1, out=x.astype(float))),
             (ValueError, "must be the same range, to run in place, or lie apart", lambda: reverse(wide[:10], 1, 0, out=wide[5:15])),
-            (ValueError, "x has 0 dimensions, must have at least 1", lambda: reverse(np.array(1), 1, 0)),
-            (TypeError, "x is a builtins.list, must be a NumPy array, or one with", lambda: reverse([1], 1, 0)),
-            (TypeError, "x is an array.array, must be a NumPy array, or one with", lambda: reverse(array.array("i", [1]), 1, 0)),
-            (TypeError, "x has dtype object, must have one whose elements are bytes", lambda: reverse(np.array([None]), 1, 0)),
-            *((ValueError, "lengths is -1, must be at least 0", lambda value=value: reverse(x, value, 1)) for value in (-1, np.int8(-1))),
-            (ValueError, r"lengths\[2\] is -1, must be at least 0", lambda: reverse(x, [1, 1, -1, 1], 0)),
-            (TypeError, "lengths is None, must be integers", lambda: reverse(x, None, 1)),
-            (TypeError, "lengths is a list, must be integers", lambda: reverse(x, [[1], [1, 2]], 1)),
-            *((TypeError, f"stream is {value!r}, must be an integer, or have ptr or cuda_stream",
+            (ValueError, "x has 0 dimensions, but must have at least 1", lambda: reverse(np.array(1), 1, 0)),
+            (TypeError, "x is a builtins.list, but must be a NumPy array, or one with", lambda: reverse([1], 1, 0)),
+            (TypeError, "x is an array.array, but must be a NumPy array, or one with", lambda: reverse(array.array("i", [1]), 1, 0)),
+            (TypeError, "x has dtype object, but must have one whose elements are bytes", lambda: reverse(np.array([None]), 1, 0)),
+            *((ValueError, "lengths is -1, but must be at least 0", lambda value=value: reverse(x, value, 1)) for value in (-1, np.int8(-1))),
+            (ValueError, r"lengths\[2\] is -1, but must be at least 0", lambda: reverse(x, [1, 1, -1, 1], 0)),
+            (TypeError, "lengths is None, but must be integers", lambda: reverse(x, None, 1)),
+            (TypeError, "lengths is a list, but must be integers", lambda: reverse(x, [[1], [1, 2]], 1)),
+            *((TypeError, f"stream is {value!r}, but must be an integer, or have ptr or cuda_stream",
                 lambda value=value: reverse(x, 1, 1, stream=value)) for value in ("foo", 1.0)),
-            (ValueError, "stream is -1, must be from 0 to", lambda: reverse(x, 1, 1, stream=-1)),
-            (ValueError, "stream is 5, must be None or 0, as x is on the host", lambda: reverse(x, 1, 1, stream=5)),
-            (ValueError, r"stride 1 of out is -8 bytes, must be at least 0", lambda: reverse(x, 1, 1, out=x[:, ::-1])),
-            (ValueError, r"^out.strides is \[16, 16\] bytes, must be strides that place no two elements of Sizes \[2, 2\] in the same memory \(output",
+            (ValueError, "stream is -1, but must be from 0 to", lambda: reverse(x, 1, 1, stream=-1)),
+            (ValueError, "stream is 5, but must be None or 0, as x is on the host", lambda: reverse(x, 1, 1, stream=5)),
+            (ValueError, r"stride 1 of out is -8 bytes, but must be at least 0", lambda: reverse(x, 1, 1, out=x[:, ::-1])),
+            (ValueError, r"^out.strides is \[16, 16\] bytes, but must be strides that place no two elements of Sizes \[2, 2\] in the same memory \(output",
                 lambda: reverse(np.zeros((2, 2), complex), 1, 0, out=as_strided(wide.view(complex), (2, 2), (16, 16)))),
-            (ValueError, r"^the range of out at pointer 0x\w+ overlaps that of lengths at pointer 0x\w+, must lie apart \(binding.overlap\)$", lambda: reverse(np.zeros(4, np.uint32), ones[:1], 0, out=ones)),
-            (ValueError, r"^the layout of out differs from that of x, must have the same strides to run in place \(binding.in_place\)$",
+            (ValueError, r"^the range of out at pointer 0x\w+ overlaps that of lengths at pointer 0x\w+, but must lie apart \(binding.overlap\)$", lambda: reverse(np.zeros(4, np.uint32), ones[:1], 0, out=ones)),
+            (ValueError, r"^the layout of out differs from that of x, but must have the same strides to run in place \(binding.in_place\)$",
                 lambda: reverse(wide[:16].reshape(4, 4), 1, 0, out=wide[:16].reshape(4, 4).T)),
         ])  # fmt: skip
         self.assertTrue((x == np.arange(12).reshape(3, 4)).all())
@@ -362,35 +362,35 @@ class Fill(unittest.TestCase):
     def test_errors_name_argument_found_and_required(self):
         fill = dml_cuda.fill_value_sequence
         types = "must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order"
-        devices = "must be 'cpu', 'cuda', or such as 'cuda:1'"
+        devices = "but must be 'cpu', 'cuda', or such as 'cuda:1'"
         check_errors(self, [
             *((TypeError, f"dtype is {re.escape(value)}, {types}", lambda value=value: fill(3, 0, 1, value)) for value in ("float64", ">i4", "datetime64[s]")),
-            (ValueError, "start is 300, must be from -128 to 255, as the data type is UINT8", lambda: fill(3, 300, 1, "uint8")),
-            (TypeError, "delta is 0.5, must be an integer, as the data type is INT32", lambda: fill(3, 0, 0.5, "int32")),
-            (ValueError, "start is 1e[+]39, must fit FLOAT32, or be float\('inf'\)", lambda: fill(3, 1e39, 1, "float32")),
-            (ValueError, r"shape is \(-1,\), must have sizes of at least 0", lambda: fill((-1,), 0, 1, "int8")),
+            (ValueError, "start is 300, but must be from -128 to 255, as the data type is UINT8", lambda: fill(3, 300, 1, "uint8")),
+            (TypeError, "delta is 0.5, but must be an integer, as the data type is INT32", lambda: fill(3, 0, 0.5, "int32")),
+            (ValueError, "start is 1e[+]39, but must fit FLOAT32, or be float\('inf'\)", lambda: fill(3, 1e39, 1, "float32")),
+            (ValueError, r"shape is \(-1,\), but must have sizes of at least 0", lambda: fill((-1,), 0, 1, "int8")),
             (ValueError, "tensor.dimension_count", lambda: fill((1,) * 9, 0, 1, "int8")),
             *((ValueError, f"device is {value!r}, {devices}", lambda value=value: fill(2, 0, 1, "int8", device=value)) for value in ("gpu", "", "cpu:", "cuda:")),
-            (ValueError, r"out has shape \(3,\), must have \(2,\)", lambda: fill(2, 0, 1, "int8", out=np.zeros(3, np.int8))),
-            (TypeError, "out has dtype int16, must have int8", lambda: fill(3, 0, 1, "int8", out=np.zeros(3, np.int16))),
-            *((TypeError, f"shape is {value!r}, must be an integer or a sequence of integers", lambda value=value: fill(value, 0, 1, "int8")) for value in (2.0, None, "23", b"23", {2, 3})),
-            (TypeError, r"shape\[1\] is 3.0, must be an integer", lambda: fill((2, 3.0), 0, 1, "int8")),
-            (ValueError, "shape is a tuple, must have at most 2", lambda: fill((10**5000,), 0, 1, "int8")),
-            (ValueError, r"shape is \(1099511627776,\), must have at most 2\*\*32 - 4 elements of int8", lambda: fill(1 << 40, 0, 1, "int8")),
-            *((TypeError, f"delta is {re.escape(repr(value))}, must be a number", lambda value=value: fill(3, 0, value, "float32"))
+            (ValueError, r"out has shape \(3,\), but must have \(2,\)", lambda: fill(2, 0, 1, "int8", out=np.zeros(3, np.int8))),
+            (TypeError, "out has dtype int16, but must have int8", lambda: fill(3, 0, 1, "int8", out=np.zeros(3, np.int16))),
+            *((TypeError, f"shape is {value!r}, but must be an integer or a sequence of integers", lambda value=value: fill(value, 0, 1, "int8")) for value in (2.0, None, "23", b"23", {2, 3})),
+            (TypeError, r"shape\[1\] is 3.0, but must be an integer", lambda: fill((2, 3.0), 0, 1, "int8")),
+            (ValueError, "shape is a tuple, but must have at most 2", lambda: fill((10**5000,), 0, 1, "int8")),
+            (ValueError, r"shape is \(1099511627776,\), but must have at most 2\*\*32 - 4 elements of int8", lambda: fill(1 << 40, 0, 1, "int8")),
+            *((TypeError, f"delta is {re.escape(repr(value))}, but must be a number", lambda value=value: fill(3, 0, value, "float32"))
               for value in ("1", b"1", None, True, np.True_, np.array("1"), np.array([1.0]), np.complex64(1 + 2j))),
-            (ValueError, "start is an int, must fit FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
-            (ValueError, "start is an int, must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
-            (TypeError, "start is '1', must be an integer", lambda: fill(3, "1", 1, "int32")),
-            (TypeError, "start is True, must be an integer", lambda: fill(3, True, 1, "int32")),
-            (TypeError, "shape is True, must be an integer", lambda: fill(True, 0, 1, "int32")),
+            (ValueError, "start is an int, but must fit FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
+            (ValueError, "start is an int, but must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
+            (TypeError, "start is '1', but must be an integer", lambda: fill(3, "1", 1, "int32")),
+            (TypeError, "start is True, but must be an integer", lambda: fill(3, True, 1, "int32")),
+            (TypeError, "shape is True, but must be an integer", lambda: fill(True, 0, 1, "int32")),
             *((TypeError, f"dtype is {value!r}, {types}", lambda value=value: fill(3, 0, 1, value)) for value in (None, "foo")),
             *((TypeError, f"device is {value!r}, {devices}", lambda value=value: fill(3, 0, 1, "int8", device=value)) for value in (0, False, b"cpu")),
-            (TypeError, "stream is 'foo', must be an integer", lambda: fill(3, 0, 1, "int8", stream="foo")),
-            (ValueError, "stream is 5, must be None or 0, as out is on the host", lambda: fill(3, 0, 1, "int8", stream=5, out=np.zeros(3, np.int8))),
+            (TypeError, "stream is 'foo', but must be an integer", lambda: fill(3, 0, 1, "int8", stream="foo")),
+            (ValueError, "stream is 5, but must be None or 0, as out is on the host", lambda: fill(3, 0, 1, "int8", stream=5, out=np.zeros(3, np.int8))),
             *((ValueError, rf"must have at most 2\*\*32 - {spare} elements of {dtype} ", lambda dtype=dtype, spare=spare: fill((1 << 32) - spare + 1, 0, 1, dtype))
               for dtype, spare in (("uint8", 4), ("float16", 2), ("int32", 1), ("int64", 1))),
-            (ValueError, r"^out.strides is \[0\] bytes, must be strides that place no two elements of Sizes \[4\] in the same memory \(output",
+            (ValueError, r"^out.strides is \[0\] bytes, but must be strides that place no two elements of Sizes \[4\] in the same memory \(output",
                 lambda: fill(4, 0, 1, "int8", out=as_strided(np.zeros(4, np.int8), (4,), (0,)))),
         ])  # fmt: skip
 
@@ -412,8 +412,8 @@ class Docs(unittest.TestCase):
 
     def test_a_variable_with_an_unknown_value_is_an_error(self):
         program = "import dml_cuda; print(dml_cuda.fill_value_sequence(2, 0, 1, 'int8'))"
-        for value, words in [("1", r"[0 1]"), ("0", r"[0 1]"), ("true", "ValueError: the environment variable DML_CUDA_SPECIALIZE is `true`, must be `0` or `1`"),
-                             ("", "DML_CUDA_SPECIALIZE is ``, must be")]:
+        for value, words in [("1", r"[0 1]"), ("0", r"[0 1]"), ("true", "ValueError: the environment variable DML_CUDA_SPECIALIZE is `true`, but must be `0` or `1`"),
+                             ("", "DML_CUDA_SPECIALIZE is ``, but must be")]:
             run = run_python("-c", program, DML_CUDA_SPECIALIZE=value)
             self.assertIn(words, run.stdout + run.stderr)
 

@@ -104,14 +104,14 @@ class Gain(unittest.TestCase):
     def test_wrong_arguments_are_one_line(self):
         onnx.save(everywhere(), self.path)
         for arguments, words in [
-            (["--shape", "x=a"], "--shape is x=a, must be NAME=SIZES"),
-            (["--shape", "t=0"], "--shape is t=0, must be NAME=SIZES"),
-            (["--shape", "time=3"], r"--shape has the names \['time'\], must have inputs or dimensions of the model: \['b', 'l', 't', 'x'\]"),
-            (["--shape", "t=5,6"], r"--shape of t is \[5, 6\], must be one size, because it is a dimension$"),
-            (["--shape", "t=5", "--shape", "t=6"], r"--shape of t is \[5\] and \[6\], must be one of them$"),
+            (["--shape", "x=a"], "--shape is x=a, but must be NAME=SIZES"),
+            (["--shape", "t=0"], "--shape is t=0, but must be NAME=SIZES"),
+            (["--shape", "time=3"], r"--shape has the names \['time'\], but must have inputs or dimensions of the model: \['b', 'l', 't', 'x'\]"),
+            (["--shape", "t=5,6"], r"--shape of t is \[5, 6\], but must be one size, because it is a dimension$"),
+            (["--shape", "t=5", "--shape", "t=6"], r"--shape of t is \[5\] and \[6\], but must be one of them$"),
             (["--shape", "x=2,3"], "the model does not run with inputs of .*; --shape sets other sizes"),
-            (["--shape", "x=2,3,3", "--shape", "l=5"], r"--shape of b is \[2\] and \[5\], must be one of them$"),
-            (["--input", "other=a.npy"], r"--input is other=a.npy, must be NAME=FILE.npy, with an input of the model: \['l', 'x'\]"),
+            (["--shape", "x=2,3,3", "--shape", "l=5"], r"--shape of b is \[2\] and \[5\], but must be one of them$"),
+            (["--input", "other=a.npy"], r"--input is other=a.npy, but must be NAME=FILE.npy, with an input of the model: \['l', 'x'\]"),
         ]:
             code, _, error = look(self.path, *arguments)
             self.assertEqual((code, error.count("\n")), (1, 1), error)
@@ -169,7 +169,7 @@ class Gain(unittest.TestCase):
         others = [helper.make_value_info("o", kind) for kind in kinds]
         for other in (*others, *(("o", kind, ["b"]) for kind in (TensorProto.BFLOAT16, TensorProto.FLOAT8E5M2))):
             self.save([reverse("x", "y", "node")], [("x", TensorProto.FLOAT, ["b", "t", 3]), lengths, other])
-            self.assertRegex(look(self.path)[2], r": the input o is \S+, must be a tensor of bools, .* Give the model such an input, before a Cast")
+            self.assertRegex(look(self.path)[2], r": the input o is \S+, but must be a tensor of bools, .* Give the model such an input, before a Cast")
 
     def test_verdicts_are_those_of_bench(self):
         self.assertEqual(_onnx_gain._interval([*range(1, 31)]), (9, 22))  # as the runner's own test has it

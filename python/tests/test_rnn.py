@@ -362,15 +362,15 @@ class RNNs(unittest.TestCase):
         pack = pytorch.pack_padded_sequence(x, lengths, enforce_sorted=False)
         call = lambda rnn, x, lengths, hx=None: lambda: rnn(x, hx, lengths=lengths)
         check_errors(self, [
-            (TypeError, "input is a list, must be a tensor", call(lstm, [1], lengths)),
+            (TypeError, "input is a list, but must be a tensor", call(lstm, [1], lengths)),
             (TypeError, "lengths is given, but must be None, because input is a PackedSequence", call(lstm, pack, lengths)),
-            (TypeError, "lengths is 'abcde', must be a tensor, or integers", call(lstm, x, "abcde")),
-            (ValueError, r"lengths has shape \[\], must have \[5\], the batch size", call(lstm, x, 3)),
+            (TypeError, "lengths is 'abcde', but must be a tensor, or integers", call(lstm, x, "abcde")),
+            (ValueError, r"lengths has shape \[\], but must have \[5\], the batch size", call(lstm, x, 3)),
             (TypeError, "lengths has dtype torch.float32, but must have an integer dtype", call(lstm, x, lengths.float())),
-            (ValueError, r"lengths has shape \[4\], must have \[5\], the batch size", call(lstm, x, lengths[:4])),
-            (ValueError, r"lengths has shape \[5\], must have \[9\], the batch size", call(first, x, lengths)),
-            (ValueError, r"lengths\[2\] is -1, must be at least 0", call(lstm, x, torch.tensor([1, 2, -1, 3, 4]))),
-            (ValueError, r"lengths\[2\] is -1, must be at least 0", call(dt.GRU(FEATURES, HIDDEN), x, [1, 2, -1, 3, 4])),
+            (ValueError, r"lengths has shape \[4\], but must have \[5\], the batch size", call(lstm, x, lengths[:4])),
+            (ValueError, r"lengths has shape \[5\], but must have \[9\], the batch size", call(first, x, lengths)),
+            (ValueError, r"lengths\[2\] is -1, but must be at least 0", call(lstm, x, torch.tensor([1, 2, -1, 3, 4]))),
+            (ValueError, r"lengths\[2\] is -1, but must be at least 0", call(dt.GRU(FEATURES, HIDDEN), x, [1, 2, -1, 3, 4])),
             (ValueError, "lengths is on meta, but must be on cpu, as input is, or on the CPU", call(lstm, x, lengths.to("meta"))),
             (ValueError, r"input has shape \[9, 6\], but must have three dimensions, \[T, B, F\]", call(lstm, x[:, 0], lengths)),
             (ValueError, r"input has shape \[9, 6\], but must have three dimensions, \[B, T, F\]", call(first, x[:, 0], lengths)),

@@ -104,12 +104,14 @@ class OnAGpu(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "training mode"):
                 output.sum().backward()
 
-    def test_a_negative_length_acts_as_0(self):
+    def test_a_negative_length_acts_as_t(self):
         module, (x, lengths) = self.module(), self.arguments()
-        lengths[2] = 0
+        lengths[2] = len(x)
         required = run(module, x, lengths)
         lengths[2] = -3
         self.assertTrue(all(map(torch.equal, run(module, x, lengths), required)))
+        kept = dt.pack_padded_sequence(x, lengths, enforce_sorted=False)
+        self.assertEqual(dt.pad_packed_sequence(kept)[1][2], len(x))
 
     def test_cuda_graphs(self):
         for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):

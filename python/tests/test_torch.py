@@ -259,45 +259,45 @@ class Torch(unittest.TestCase):
             length, fill = torch.tensor(1, device=device), dt.fill_value_sequence
             reverse, reverse_ = dt.reverse_subsequences, dt.reverse_subsequences_
             check_errors(self, [
-                (ValueError, "dim is 2, must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, length, 2)),
-                (ValueError, "dim is 9223372036854775808, must be from -2 to 1", lambda: reverse(x, length, 2**63)),
-                *((ValueError, f"dim is {dim}, must be from -1 to 0, of an x of 1 dimensions", lambda dim=dim: torch.func.vmap(lambda a: reverse(a, length, dim))(x))
+                (ValueError, "dim is 2, but must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, length, 2)),
+                (ValueError, "dim is 9223372036854775808, but must be from -2 to 1", lambda: reverse(x, length, 2**63)),
+                *((ValueError, f"dim is {dim}, but must be from -1 to 0, of an x of 1 dimensions", lambda dim=dim: torch.func.vmap(lambda a: reverse(a, length, dim))(x))
                     for dim in (-2, 1)),
-                (ValueError, r"lengths has shape \[3, 1\], must broadcast to \[1\]", lambda: torch.func.vmap(lambda a: reverse_(a, length.expand(3, 1), 0))(x)),
-                (TypeError, "lengths is a MaskedArray, must be a tensor, or integers", lambda: reverse(x, np.ma.array([2], mask=[1]), 1)),
+                (ValueError, r"lengths has shape \[3, 1\], but must broadcast to \[1\]", lambda: torch.func.vmap(lambda a: reverse_(a, length.expand(3, 1), 0))(x)),
+                (TypeError, "lengths is a MaskedArray, but must be a tensor, or integers", lambda: reverse(x, np.ma.array([2], mask=[1]), 1)),
                 (TypeError, "lengths has dtype torch.float32, but must have an integer dtype: lengths[.]long[(][)], or [(]lengths [*] T[)][.]round[(][)][.]long[(][)] for lengths relative to T$", lambda: reverse(x, length.float(), 1)),
-                (ValueError, r"lengths has shape \[4\], must broadcast to \[3, 1\]", lambda: reverse(x, length.expand(4), 1)),
+                (ValueError, r"lengths has shape \[4\], but must broadcast to \[3, 1\]", lambda: reverse(x, length.expand(4), 1)),
                 (ValueError, "x has 0 dimensions", lambda: reverse(x[0, 0], length, 0)),
-                (TypeError, "x is a list, must be a tensor", lambda: reverse([1], length, 0)),
-                *((TypeError, f"dim is {dim!r}, must be an integer", lambda dim=dim, call=call: call(x, length, dim))
+                (TypeError, "x is a list, but must be a tensor", lambda: reverse([1], length, 0)),
+                *((TypeError, f"dim is {dim!r}, but must be an integer", lambda dim=dim, call=call: call(x, length, dim))
                   for dim in (None, "1", 1.0, True) for call in (reverse, reverse_)),
                 *((TypeError, "lengths ", lambda of=of: reverse(x, of, 1)) for of in (True, [[True], [1], [2]])),
                 (TypeError, "lengths has dtype torch.float32, but must have", lambda: reverse(x, [1.5], 1)),
-                (TypeError, "lengths is 'a', must be a tensor, or integers", lambda: reverse(x, "a", 1)),
-                (TypeError, "x has layout torch.sparse_coo, must have torch.strided", lambda: reverse(x.to_sparse(), length, 1)),
+                (TypeError, "lengths is 'a', but must be a tensor, or integers", lambda: reverse(x, "a", 1)),
+                (TypeError, "x has layout torch.sparse_coo, but must have torch.strided", lambda: reverse(x.to_sparse(), length, 1)),
                 (TypeError, "lengths has layout torch.sparse_coo", lambda: reverse(x, length.expand(3, 1).to_sparse(), 1)),
                 (TypeError, "x is quantized: reverse", lambda: reverse(torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
-                (ValueError, "lengths is on meta, must be on", lambda: reverse(x, length.to("meta"), 1)),
-                (ValueError, r"lengths has shape \[3\], must have \[4\], the batch size", lambda: dt.reverse_padded_sequence(x, length.expand(3))),
-                (TypeError, "dtype is torch.float64, must be float32, float16", lambda: fill(3, 0, 1, torch.float64)),
-                (TypeError, "dtype is 'float32', must be", lambda: fill(2, 1, 1, "float32")),
-                (TypeError, "size is 2.5, must be an integer", lambda: fill(2.5, 1, 1)),
-                (ValueError, "size is .*-1.*, must have numbers of at least 0", lambda: fill((2, -1), 0, 1)),
+                (ValueError, "lengths is on meta, but must be on", lambda: reverse(x, length.to("meta"), 1)),
+                (ValueError, r"lengths has shape \[3\], but must have \[4\], the batch size", lambda: dt.reverse_padded_sequence(x, length.expand(3))),
+                (TypeError, "dtype is torch.float64, but must be float32, float16", lambda: fill(3, 0, 1, torch.float64)),
+                (TypeError, "dtype is 'float32', but must be", lambda: fill(2, 1, 1, "float32")),
+                (TypeError, "size is 2.5, but must be an integer", lambda: fill(2.5, 1, 1)),
+                (ValueError, "size is .*-1.*, but must have numbers of at least 0", lambda: fill((2, -1), 0, 1)),
                 (TypeError, "start is a tensor: take its item", lambda: fill(3, torch.tensor(1), 1)),
-                *((TypeError, f"delta is {delta!r}, must be a number", lambda delta=delta: fill(3, 1, delta)) for delta in ("a", True)),
-                (TypeError, "size is True, must be an integer", lambda: fill((True,), 1, 1)),
-                (ValueError, "start is 300, must be from -128 to 255", lambda: fill(3, 300, 1, torch.uint8, device)),
+                *((TypeError, f"delta is {delta!r}, but must be a number", lambda delta=delta: fill(3, 1, delta)) for delta in ("a", True)),
+                (TypeError, "size is True, but must be an integer", lambda: fill((True,), 1, 1)),
+                (ValueError, "start is 300, but must be from -128 to 255", lambda: fill(3, 300, 1, torch.uint8, device)),
                 (ValueError, "start is 18446744073709551616", lambda: fill(2, 2**64, 1, torch.int64)),
-                (ValueError, r"lengths\[1, 0\] is -3, must be at least 0", lambda: reverse(x.cpu(), torch.tensor([[1], [-3], [2]]), 1)),
-                (ValueError, "lengths is -3, must be at least 0", lambda: reverse(x.cpu(), torch.tensor(-3), 1)),
-                (ValueError, "is -1, must be at least 0", lambda: reverse(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),
-                (ValueError, r"x.Strides is \[0, 4\] bytes, must be strides that place no two elements of Sizes \[3, 4\] in the same memory", lambda: reverse_(x[0].expand(3, 4), length, 1)),
+                (ValueError, r"lengths\[1, 0\] is -3, but must be at least 0", lambda: reverse(x.cpu(), torch.tensor([[1], [-3], [2]]), 1)),
+                (ValueError, "lengths is -3, but must be at least 0", lambda: reverse(x.cpu(), torch.tensor(-3), 1)),
+                (ValueError, "is -1, but must be at least 0", lambda: reverse(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),
+                (ValueError, r"x.Strides is \[0, 4\] bytes, but must be strides that place no two elements of Sizes \[3, 4\] in the same memory", lambda: reverse_(x[0].expand(3, 4), length, 1)),
             ])  # fmt: skip
             memory = torch.arange(20, device=device)
             dml_cuda.reverse_subsequences(memory[:10], 3, 0, out=memory[5:15])  # memory of both
             self.assertEqual(memory[5:15].tolist(), [2, 1, 0, 3, 4, 5, 6, 7, 8, 9])
         if CUDA:
-            with self.assertRaisesRegex(ValueError, "lengths is on cpu, must be on cuda:0, as x"):
+            with self.assertRaisesRegex(ValueError, "lengths is on cpu, but must be on cuda:0, as x"):
                 reverse(torch.zeros(3, device="cuda"), torch.tensor(1), 0)
 
     def test_nested_tensors_are_refused_wherever_they_are_passed(self):
@@ -317,7 +317,7 @@ class Torch(unittest.TestCase):
                 ("lengths", lambda: dt.reverse_padded_sequence(dense, lengths, True)),
                 ("lengths", lambda: rnn(dense, lengths=lengths)),
             ]  # fmt: skip
-            check_errors(self, [(TypeError, f"^{name} is a nested tensor, must be dense: pad it", call) for name, call in refused])
+            check_errors(self, [(TypeError, f"^{name} is a nested tensor, but must be dense: pad it", call) for name, call in refused])
             # As the message says.
             padded, of_rows = torch.nested.to_padded_tensor(x, 0.0), [len(row) for row in x.unbind()]
             self.assertEqual(dt.reverse_padded_sequence(padded, of_rows, True).shape, (2, 3, 4))
@@ -335,7 +335,7 @@ class Torch(unittest.TestCase):
             calls = [lambda: dt.reverse_padded_sequence(x, lengths, True),
                 lambda: dt.reverse_padded_sequence(x.transpose(0, 1), lengths)]
             calls += [lambda: rnn(x, lengths=lengths)]
-            check_errors(self, [(ValueError, r"^lengths\[1\] is -1, must be at least 0$", call) for call in calls])
+            check_errors(self, [(ValueError, r"^lengths\[1\] is -1, but must be at least 0$", call) for call in calls])
 
     def test_a_negative_length_is_an_error_on_the_host_and_acts_as_the_size_on_a_gpu(self):
         for device, kind in itertools.product(DEVICES, (torch.int8, torch.int32, torch.int64)):
@@ -359,7 +359,7 @@ class Torch(unittest.TestCase):
             for at, call in enumerate(calls):
                 with self.subTest(device=device, kind=kind, call=at):
                     if device == "cpu":
-                        self.assertRaisesRegex((ValueError, RuntimeError), "is -2, must be at least 0", call)
+                        self.assertRaisesRegex((ValueError, RuntimeError), "is -2, but must be at least 0", call)
                     else:
                         same(call(), required)
 

@@ -177,7 +177,7 @@ class Compiled(unittest.TestCase):
         symbols = lambda n: dt.fill_value_sequence((n.shape[0], 2), n.shape[0], -n.shape[0], torch.int64, n.device) + 1
         same(compiled(symbols, n, dynamic=True)[0], symbols(n))
         wrong = torch.compile(lambda n: dt.fill_value_sequence(3, 300, 1, torch.uint8, n.device) + 1)
-        with self.assertRaisesRegex(Exception, "start is 300, must be from -128 to 255"):
+        with self.assertRaisesRegex(Exception, "start is 300, but must be from -128 to 255"):
             wrong(n)
 
     def test_in_place(self):

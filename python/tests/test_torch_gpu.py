@@ -191,5 +191,5 @@ class Gpu(unittest.TestCase):
             self.assertEqual(x.get().tolist(), list(range(99, -1, -1)))
         self.assertEqual(dml_cuda.fill_value_sequence((2, 3), 1, 2, "int32", device="cuda").get().tolist(),
             [[1, 3, 5], [7, 9, 11]])
-        with self.assertRaisesRegex(ValueError, "lengths is on the host, must be on GPU 0, as x is"):
+        with self.assertRaisesRegex(ValueError, "lengths is on the host, but must be on GPU 0, as x is"):
             dml_cuda.reverse_subsequences(x, np.array([1]), 0)

@@ -24,6 +24,6 @@ for path in map(pathlib.Path, bills):
     if bare := [component["name"] for component in bill["components"] if not component.get("licenses")]:
         sys.exit(f"{path}: {', '.join(bare)} must have a license")
     if found := re.search(r"(?<!path\+)file:[^\"]*|path\+file://(?!/dml-cuda)[^\"]*", text):
-        sys.exit(f"{path} names {found[0]}, must name no folder of a machine")
+        sys.exit(f"{path} names {found[0]}, but must name no folder of a machine")
     (pathlib.Path(folder) / path.name).write_text(text, encoding="utf-8")
     print(f"{path.name}: CycloneDX {bill['specVersion']}, {len(bill['components'])} components")

@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 fail() { echo "$*" >&2; exit 1; }
-at_most() { [ "$(stat -c %s "$2")" -le "$1" ] || fail "$2 has $(stat -c %s "$2") bytes, must have at most $1"; }
+at_most() { [ "$(stat -c %s "$2")" -le "$1" ] || fail "$2 has $(stat -c %s "$2") bytes, but must have at most $1"; }
 
 (cd "$out" && sha256sum --quiet --check SHA256SUMS)
 at_most 1200000 "$(ls "$out"/dml-cuda-[0-9]*.crate)"
@@ -37,7 +37,7 @@ run() { # the folder of the models, and the command
     found+=$("${@:2}" -a cpu "$model" | tr -d '\r' | { grep '^Resource' | grep -v ' written to ' || true; })
   done
   [[ $found == *"'Out': 2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12"* ]] || fail "$*: $found"
-  [ "$found" = "${first:=$found}" ] || fail "$*: $found, must be $first"
+  [ "$found" = "${first:=$found}" ] || fail "$*: $found, but must be $first"
   echo "all models run: ${*:2}"
 }
 for archive in "$out"/*.tar.xz; do
@@ -45,7 +45,7 @@ for archive in "$out"/*.tar.xz; do
   folder=$(basename "$archive" .tar.xz)
   for file in "$folder"/bin/dml-cuda "$folder"/lib/*.so; do
     newest=$(readelf -VW "$file" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
-    [ "$(printf '%s\nGLIBC_2.17\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.17 ] || fail "$file needs $newest, must need GLIBC_2.17 at most"
+    [ "$(printf '%s\nGLIBC_2.17\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.17 ] || fail "$file needs $newest, but must need GLIBC_2.17 at most"
   done
   # shellcheck disable=SC2013
   for page in "$folder"/README.md "$folder"/share/dml-cuda/docs/*.md; do

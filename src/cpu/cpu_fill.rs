@@ -139,7 +139,7 @@ mod tests {
                 let computed = libm::fmaf(i as f32, f32::from_bits(delta), f32::from_bits(start));
                 for found in [*found, computed] {
                     let same = found.to_bits() == required.to_bits() || (found.is_nan() && required.is_nan());
-                    assert!(same, "{i} · {delta:#x} + {start:#x} is {found}, must be {required}");
+                    assert!(same, "{i} · {delta:#x} + {start:#x} is {found}, but must be {required}");
                 }
             }
         }

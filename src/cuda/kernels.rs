@@ -1,7 +1,6 @@
 //! The only table of entry points. build.rs compiles every file of `kernels/`, and a test checks that its PTX has
 //! exactly the entry points of this table.
 
-use super::costs::GENERIC;
 use crate::mode::Mode;
 
 /// PTX by the name of its kernel file, from build.rs.
@@ -61,11 +60,6 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Bytes of a tensor from which it is generic, because it is slower specialized: `GENERIC` of costs.rs.
-    pub fn generic_from(self) -> u64 {
-        GENERIC.iter().find(|(name, _)| *name == self.name).map_or(u64::MAX, |(_, bytes)| *bytes)
-    }
-
     /// The PTX of its kernel file without the other entry points, which the driver would compile, too.
     pub fn ptx(self) -> String {
         let found = PTX.iter().find(|(file, _)| *file == self.file);

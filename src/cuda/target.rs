@@ -86,7 +86,7 @@ impl fmt::Display for GpuTarget {
 
 /// The text is not a [`GpuTarget`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the target is `{}`, must be t4, l4, a100, h100, h200, b200, or shared=KIB,sm=COUNT[,clusters][,bandwidth=GBPS][,clock=MHZ][,l2=KIB][,threads=COUNT] with 48 to 1024 KiB of shared memory, 1 to 65536 multiprocessors, 1024 to 1048576 threads, and others from 1 to 1048576", .0.escape_debug())]
+#[error("the target is `{}`, but must be t4, l4, a100, h100, h200, b200, or shared=KIB,sm=COUNT[,clusters][,bandwidth=GBPS][,clock=MHZ][,l2=KIB][,threads=COUNT] with 48 to 1024 KiB of shared memory, 1 to 65536 multiprocessors, 1024 to 1048576 threads, and others from 1 to 1048576", .0.escape_debug())]
 pub struct ParseGpuTargetError(String);
 
 impl FromStr for GpuTarget {
@@ -165,7 +165,7 @@ mod tests {
             "shared=64,sm=4,sm=4",
         ] {
             let error = text.parse::<GpuTarget>().expect_err(text).to_string();
-            assert!(error.starts_with(&format!("the target is `{text}`, must be t4, ")), "{error}");
+            assert!(error.starts_with(&format!("the target is `{text}`, but must be t4, ")), "{error}");
         }
     }
 }

@@ -22,7 +22,7 @@ use super::operator_type::{OperatorType, TensorRole};
 /// assert_eq!((place.tensor, place.field, place.index), (Some(TensorRole::Input), Some("Sizes"), Some(1)));
 /// assert_eq!(error.place.to_string(), "ReverseSubsequencesDesc.InputTensor.Sizes[1]");
 /// let names = Names { input: "x", ..Names::DIRECTML };
-/// assert_eq!(error.message(&names), "x.Sizes[1] is 0, must be at least 1 (tensor.sizes.nonzero)");
+/// assert_eq!(error.message(&names), "x.Sizes[1] is 0, but must be at least 1 (tensor.sizes.nonzero)");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -95,30 +95,30 @@ impl BindingError {
         let of = |tensor: &TensorRole| names.of(*tensor);
         match self {
             Self::Count { found, required } => {
-                format!("the number of inputs is {found}, must be {required} (binding.count)")
+                format!("the number of inputs is {found}, but must be {required} (binding.count)")
             }
             Self::Device { tensor, found, required } => format!(
-                "the buffer of {} is of {found}, must be of {required}, the operator's device (binding.device)",
+                "the buffer of {} belongs to {found}, but the operator was compiled for {required} (binding.device)",
                 of(tensor)
             ),
             Self::Size { tensor, found, required } => format!(
-                "the binding of {} is {found} bytes, must be at least {required}, its TotalTensorSizeInBytes (binding.size)",
+                "the binding of {} is {found} bytes, but must be at least {required}, its TotalTensorSizeInBytes (binding.size)",
                 of(tensor)
             ),
             Self::Slice { tensor, found, required } => format!(
-                "the slice of {} is {found} bytes, must be at least {required}, from its first element to its last (binding.slice)",
+                "the slice of {} is {found} bytes, but must be at least {required}, from its first element to its last (binding.slice)",
                 of(tensor)
             ),
             Self::Range { tensor, offset, length, size_in_bytes } => format!(
-                "the binding of {} is {length} bytes at offset {offset}, must be within the {size_in_bytes} bytes of its buffer (binding.range)",
+                "the binding of {} is {length} bytes at offset {offset}, but must be within the {size_in_bytes} bytes of its buffer (binding.range)",
                 of(tensor)
             ),
             Self::Alignment { tensor, what, found, required } => format!(
-                "the {what} of {} is {found:#x}, must be a multiple of {required} (binding.alignment)",
+                "the {what} of {} is {found:#x}, but must be a multiple of {required} (binding.alignment)",
                 of(tensor)
             ),
             Self::Null { tensor } => {
-                format!("the pointer of {} is null, must be the address of its first element (binding.null)", of(tensor))
+                format!("the pointer of {} is null, but must be the address of its first element (binding.null)", of(tensor))
             }
             Self::Overlap { tensor, found, pointers, required } => {
                 let (output, input) = (names.output, of(tensor));
@@ -135,7 +135,7 @@ impl BindingError {
                 format!("the dispatch is {found}in place, must {required}be, as CompileOptions.InPlace is {option} (binding.promise)")
             }
             Self::InPlace => format!(
-                "the layout of {} differs from that of {}, must have the same strides to run in place (binding.in_place)",
+                "the layout of {} differs from that of {}, but must have the same strides to run in place (binding.in_place)",
                 names.output, names.input
             ),
         }

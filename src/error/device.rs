@@ -37,13 +37,13 @@ pub enum DeviceError {
         count: usize,
     },
     /// The CPU device has no events: its work is done when the call returns.
-    #[error("cpu: recording an event failed: the CPU device runs while it is called; time it with a clock")]
+    #[error("cpu: recording an event failed: dispatches on the CPU run synchronously; time them with a host clock")]
     NoEvents,
     /// A graph has no time before it is launched.
     #[error("the graph must be launched before it is asked for its time")]
     NotLaunched,
     /// Two events, or an event and a stream, belong to different devices.
-    #[error("the two events, or the event and the stream, are of different devices, must be of one")]
+    #[error("the events, or the event and the stream, belong to different devices")]
     DifferentDevices,
     /// The driver failed.
     #[error(transparent)]
@@ -65,7 +65,7 @@ pub enum BufferError {
         reason: String,
     },
     /// The range to read or write leaves the buffer.
-    #[error("the range of {length} bytes at offset {offset} is past the end, must be within the {size_in_bytes} bytes of the buffer")]
+    #[error("the range of {length} bytes at offset {offset} is past the end, but must be within the {size_in_bytes} bytes of the buffer")]
     OutOfRange {
         /// First byte of the range.
         offset: u64,
@@ -75,7 +75,7 @@ pub enum BufferError {
         size_in_bytes: u64,
     },
     /// The buffer's size is not a whole number of elements of the requested type.
-    #[error("the buffer is {size_in_bytes} bytes, must be a multiple of {element_size}, the bytes of an element")]
+    #[error("the buffer is {size_in_bytes} bytes, but must be a multiple of {element_size}, the bytes of an element")]
     PartialElement {
         /// Bytes of the buffer.
         size_in_bytes: u64,
@@ -101,13 +101,13 @@ pub enum CompileError {
         errors: ValidationErrors,
     },
     /// [`CompileOptions::pointer_alignment`](crate::CompileOptions::pointer_alignment) is not a power of two.
-    #[error("CompileOptions.PointerAlignment is {found}, must be 0 or a power of two (compile.pointer_alignment)")]
+    #[error("CompileOptions.PointerAlignment is {found}, but must be 0 or a power of two (compile.pointer_alignment)")]
     PointerAlignment {
         /// The option's value.
         found: u32,
     },
     /// [`CompileOptions::in_place`](crate::CompileOptions::in_place) is always, but the operator has no input.
-    #[error("CompileOptions.InPlace is ALWAYS, must be EITHER or NEVER, because the operator has no input (compile.in_place)")]
+    #[error("CompileOptions.InPlace is ALWAYS, but must be EITHER or NEVER, because the operator has no input (compile.in_place)")]
     InPlace,
     /// The driver failed.
     #[error(transparent)]

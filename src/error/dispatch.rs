@@ -7,7 +7,7 @@ use super::{BindingError, CudaError};
 #[non_exhaustive]
 pub enum DispatchError {
     /// The stream belongs to another device.
-    #[error("the stream is of {found}, must be of {required}, the operator's device (dispatch.device)")]
+    #[error("the stream belongs to {found}, but the operator was compiled for {required} (dispatch.device)")]
     Device {
         /// The stream's device.
         found: String,
@@ -15,7 +15,7 @@ pub enum DispatchError {
         required: String,
     },
     /// An operator of the graph belongs to another device.
-    #[error("the graph is of {found}, must be of {required}, the operator's device (graph.device)")]
+    #[error("the graph belongs to {found}, but the operator was compiled for {required} (graph.device)")]
     Graph {
         /// The graph's device.
         found: String,
@@ -23,13 +23,13 @@ pub enum DispatchError {
         required: String,
     },
     /// The CPU device has no kernels to measure.
-    #[error("the device is {found}, must be a GPU, whose kernels are measured (measure.device)")]
+    #[error("the device is {found}, but must be a GPU, whose kernels are measured (measure.device)")]
     Measure {
         /// The device.
         found: String,
     },
     /// The CPU device has no streams of the driver.
-    #[error("the stream of the dispatch is {found:#x}, must be null: the operator is of CPU, which has no streams (dispatch.stream)")]
+    #[error("the stream of the dispatch is {found:#x}, but must be null, because the operator was compiled for the CPU, which has no streams (dispatch.stream)")]
     Stream {
         /// The handle given.
         found: u64,
@@ -42,7 +42,7 @@ pub enum DispatchError {
     Cuda(#[from] CudaError),
     /// A state that this crate excludes.
     #[error(
-        "the dispatch has {0}, must have none, by a fault of dml-cuda; please report it with the operator's descriptor"
+        "the dispatch has {0}, but must have none, by a fault of dml-cuda; please report it with the operator's descriptor"
     )]
     Bug(&'static str),
 }

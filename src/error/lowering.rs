@@ -92,46 +92,50 @@ pub enum LoweringError {
     },
 }
 
-const LENGTH_TYPES: &str = "must have integers of 32 or 64 bits";
+const LENGTH_TYPES: &str = "but must have integers of 32 or 64 bits";
 
 impl LoweringError {
     /// The message in the caller's words.
     pub fn message(&self, names: &Names<'_>) -> String {
         let Names { input, lengths, output, axis } = *names;
         match self {
-            Self::Axis { rank: 0, .. } => format!("{input} has 0 dimensions, must have at least 1"),
+            Self::Axis { rank: 0, .. } => format!("{input} has 0 dimensions, but must have at least 1"),
             Self::Axis { found, rank } => {
                 let end = *rank as i64;
-                format!("{axis} is {found}, must be from {} to {}, of an {input} of {rank} dimensions", -end, end - 1)
+                format!(
+                    "{axis} is {found}, but must be from {} to {}, of an {input} of {rank} dimensions",
+                    -end,
+                    end - 1
+                )
             }
             Self::LengthType { found } => format!("{lengths} has type {found}, {LENGTH_TYPES}"),
             Self::ForeignLengthType { found } => format!("{lengths} has {found}, {LENGTH_TYPES}"),
             Self::Length { index, found, most } => {
                 let at = if index.is_empty() { String::new() } else { format!("{index:?}") };
                 let most = most.map(|most| format!("from 0 to {most}, the size of {axis}"));
-                format!("{lengths}{at} is {found}, must be {}", most.as_deref().unwrap_or("at least 0"))
+                format!("{lengths}{at} is {found}, but must be {}", most.as_deref().unwrap_or("at least 0"))
             }
             Self::ElementSize { found, most } => {
-                format!("an element of {input} is {found} bytes, must be from 1 to {most}")
+                format!("an element of {input} is {found} bytes, but must be from 1 to {most}")
             }
             Self::Lengths { found, required } => {
-                format!("{lengths} has shape {found:?}, must broadcast to {required:?}, {input}'s with 1 at {axis}")
+                format!("{lengths} has shape {found:?}, but must broadcast to {required:?}, {input}'s with 1 at {axis}")
             }
             Self::Output { found, required } => {
-                format!("{output} has shape {found:?}, must have {input}'s {required:?}")
+                format!("{output} has shape {found:?}, but must have {input}'s {required:?}")
             }
             Self::Strides { tensor, found, required } => {
-                format!("{} has {found} strides, must have {required}, one for each dimension", names.of(*tensor))
+                format!("{} has {found} strides, but must have {required}, one for each dimension", names.of(*tensor))
             }
             Self::Size { tensor, dimension, found, required } => {
-                format!("dimension {dimension} of {} is {found}, must be {required}", names.of(*tensor))
+                format!("dimension {dimension} of {} is {found}, but must be {required}", names.of(*tensor))
             }
             Self::Stride { tensor, dimension, found, required } => {
-                format!("stride {dimension} of {} is {found} bytes, must be {required}", names.of(*tensor))
+                format!("stride {dimension} of {} is {found} bytes, but must be {required}", names.of(*tensor))
             }
             Self::Fold { shape } => {
                 let sizes = shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-                let required = format!("must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths");
+                let required = format!("but must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths");
                 format!("{input} has shape ({sizes}), {required}")
             }
         }

@@ -39,10 +39,10 @@ fn fewer(found: u128) -> Result<u32, RangeError> {
 #[non_exhaustive]
 pub enum RangeError {
     /// The delta is 0.
-    #[error("delta is 0, must be another number")]
+    #[error("delta is 0, but must be another number")]
     Delta,
     /// A scalar is infinite or not a number.
-    #[error("start is {start}, limit {limit} and delta {delta}, must give a finite number of elements")]
+    #[error("start is {start}, limit {limit} and delta {delta}, but must give a finite number of elements")]
     NotFinite {
         /// The first element.
         start: f64,
@@ -52,7 +52,7 @@ pub enum RangeError {
         delta: f64,
     },
     /// Too many elements.
-    #[error("the output has {found} elements, must have fewer than 2³²")]
+    #[error("the output has {found} elements, but must have fewer than 2³²")]
     Count {
         /// The number of elements.
         found: u128,
@@ -103,7 +103,7 @@ mod tests {
             assert_eq!(range_count(range), Ok(required), "{range:?}");
         }
         let infinite = range_count([0.0, f64::INFINITY, 1.0]).expect_err("refused").to_string();
-        assert_eq!(infinite, "start is 0, limit inf and delta 1, must give a finite number of elements");
+        assert_eq!(infinite, "start is 0, limit inf and delta 1, but must give a finite number of elements");
         for range in [[f64::NAN, 1.0, 1.0], [0.0, f64::INFINITY, f64::INFINITY], [0.0, 1.0, f64::NAN]] {
             assert!(matches!(range_count(range), Err(RangeError::NotFinite { .. })), "{range:?}");
         }

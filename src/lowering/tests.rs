@@ -82,18 +82,18 @@ fn errors_name_what_does_not_fit() {
     for (shape, lengths, axis, required) in
         [(&[2, 3][..], &[3, 1][..], 1, [2, 1].as_slice()), (&[2, 3], &[2, 3], 1, &[2, 1]), (&[2], &[1, 2], 0, &[1])]
     {
-        let words = format!("has shape {lengths:?}, must broadcast to {required:?}, InputTensor's with 1 at axis");
+        let words = format!("has shape {lengths:?}, but must broadcast to {required:?}, InputTensor's with 1 at axis");
         assert_eq!(refused(shape, lengths, axis), format!("SequenceLengthsTensor {words}"));
     }
     let names = Names { input: "x", lengths: "lengths", output: "out", axis: "dim" };
     let error = lower(&[2, 3], &[4], 1).expect_err("refused");
-    assert_eq!(error.message(&names), "lengths has shape [4], must broadcast to [2, 1], x's with 1 at dim");
-    assert_eq!(refused(&[1 << 32, 3], &[], 1), "dimension 0 of InputTensor is 4294967296, must be below 2³²");
-    assert_eq!(refused(&[2, -3], &[], 0), "dimension 1 of InputTensor is -3, must be at least 0");
-    assert_eq!(refused(&[2], &[], 1), "axis is 1, must be from -1 to 0, of an InputTensor of 1 dimensions");
-    assert_eq!(refused(&[], &[], 0), "InputTensor has 0 dimensions, must have at least 1");
+    assert_eq!(error.message(&names), "lengths has shape [4], but must broadcast to [2, 1], x's with 1 at dim");
+    assert_eq!(refused(&[1 << 32, 3], &[], 1), "dimension 0 of InputTensor is 4294967296, but must be below 2³²");
+    assert_eq!(refused(&[2, -3], &[], 0), "dimension 1 of InputTensor is -3, but must be at least 0");
+    assert_eq!(refused(&[2], &[], 1), "axis is 1, but must be from -1 to 0, of an InputTensor of 1 dimensions");
+    assert_eq!(refused(&[], &[], 0), "InputTensor has 0 dimensions, but must have at least 1");
     let striped: Vec<i64> = (0..20).map(|d| if d % 2 == 0 { 2 } else { 1 }).collect();
-    let words = "2), must fold into 8 dimensions for these strides and lengths";
+    let words = "2), but must fold into 8 dimensions for these strides and lengths";
     assert_eq!(refused(&[2; 20], &striped, 19), format!("InputTensor has shape ({}{words}", "2, ".repeat(19)));
 
     let lower = |element_size, length_type| {
@@ -101,10 +101,10 @@ fn errors_name_what_does_not_fit() {
         lowered.expect_err("refused").to_string()
     };
     for found in [TensorDataType::UInt4, TensorDataType::Int16, TensorDataType::Float32] {
-        let words = format!("SequenceLengthsTensor has type {found}, must have integers of 32 or 64 bits");
+        let words = format!("SequenceLengthsTensor has type {found}, but must have integers of 32 or 64 bits");
         assert_eq!(lower(4, found), words);
     }
-    let words = "an element of InputTensor is 34359738376 bytes, must be from 1 to 34359738360";
+    let words = "an element of InputTensor is 34359738376 bytes, but must be from 1 to 34359738360";
     assert_eq!(lower((1 << 35) + 8, TensorDataType::UInt32), words);
 
     let strides = |input_strides: &[i64], lengths_strides: &[i64]| {
@@ -112,14 +112,14 @@ fn errors_name_what_does_not_fit() {
         let lowered = reversal(input, lengths, None, 1, 4, TensorDataType::UInt32, 0);
         lowered.expect_err("refused").to_string()
     };
-    assert_eq!(strides(&[-12, 4], &[4, 4]), "stride 0 of InputTensor is -12 bytes, must be at least 0");
+    assert_eq!(strides(&[-12, 4], &[4, 4]), "stride 0 of InputTensor is -12 bytes, but must be at least 0");
     assert_eq!(
         strides(&[1 << 40, 4], &[4, 4]),
-        "stride 0 of InputTensor is 1099511627776 bytes, must be below 17179869184"
+        "stride 0 of InputTensor is 1099511627776 bytes, but must be below 17179869184"
     );
-    let odd = "stride 0 of SequenceLengthsTensor is 6 bytes, must be a multiple of 4, the bytes of an element";
+    let odd = "stride 0 of SequenceLengthsTensor is 6 bytes, but must be a multiple of 4, the bytes of an element";
     assert_eq!(strides(&[12, 4], &[6, 4]), odd);
-    assert_eq!(strides(&[12], &[4, 4]), "InputTensor has 1 strides, must have 2, one for each dimension");
+    assert_eq!(strides(&[12], &[4, 4]), "InputTensor has 1 strides, but must have 2, one for each dimension");
 }
 
 /// What DirectML cannot describe passes the rules of sizes, too: no way leads around them.
@@ -298,19 +298,22 @@ fn the_first_wrong_length_is_named_by_its_place() {
         unsafe { tensor.check_lengths(data_type, most) }.map_or_else(|error| error.message(&names), |()| String::new())
     };
     let signed = |most, sizes: &[i64], strides| check(most, sizes, strides, TensorDataType::Int32);
-    let negative = "l[1, 1] is -2, must be at least 0";
+    let negative = "l[1, 1] is -2, but must be at least 0";
     assert_eq!(signed(None, &[3, 2], None), negative);
     assert_eq!(signed(None, &[2, 3], Some(&[4, 8])), negative);
-    assert_eq!(signed(Some(4), &[2], Some(&[16])), "l[1] is 5, must be from 0 to 4, the size of the time axis");
-    assert_eq!(signed(Some(3), &[], None), "l is 4, must be from 0 to 3, the size of the time axis");
+    assert_eq!(signed(Some(4), &[2], Some(&[16])), "l[1] is 5, but must be from 0 to 4, the size of the time axis");
+    assert_eq!(signed(Some(3), &[], None), "l is 4, but must be from 0 to 3, the size of the time axis");
     for right in [&[3][..], &[0, 7], &[i64::MAX, 0, 3]] {
         assert_eq!(signed(Some(4), right, None), "");
     }
-    assert_eq!(signed(None, &[2], Some(&[])), "l has 0 strides, must have 1, one for each dimension");
+    assert_eq!(signed(None, &[2], Some(&[])), "l has 0 strides, but must have 1, one for each dimension");
     assert_eq!(check(None, &[6], None, TensorDataType::UInt32), "");
-    let most = "must be from 0 to 5, the size of the time axis";
+    let most = "but must be from 0 to 5, the size of the time axis";
     assert_eq!(check(Some(5), &[6], None, TensorDataType::UInt32), format!("l[3] is 4294967294, {most}"));
-    assert_eq!(check(None, &[3], None, TensorDataType::Int64), format!("l[1] is {}, must be at least 0", -2i64 << 32));
+    assert_eq!(
+        check(None, &[3], None, TensorDataType::Int64),
+        format!("l[1] is {}, but must be at least 0", -2i64 << 32)
+    );
     assert_eq!(check(Some(5), &[1], None, TensorDataType::UInt64), format!("l[0] is 4294967300, {most}"));
 }
 
@@ -331,6 +334,6 @@ fn signed_lengths_run_and_negative_ones_are_refused_on_the_host() {
         Ok(output)
     };
     assert_eq!(reversed([2, 9]), Ok([2, 1, 3, 6, 5, 4]));
-    let words = "SequenceLengthsTensor[1, 0] is -1, must be at least 0";
+    let words = "SequenceLengthsTensor[1, 0] is -1, but must be at least 0";
     assert_eq!(reversed([2, -1]), Err(words.to_owned()));
 }

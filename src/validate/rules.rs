@@ -1,7 +1,7 @@
 //! Every rule, with its public id. The function that checks a rule also words its message.
 //!
-//! An id is never renamed and never reused. Messages read `<place> is <found>, must be <required> (<rule id>)`. If a
-//! higher feature level would accept what was found, they say `needs <feature level>` instead of `must be <required>`.
+//! An id is never renamed and never reused. Messages read `<place> is <found>, but must be <required> (<rule id>)`. If a
+//! higher feature level would accept what was found, they say `requires <feature level>` instead of `must be <required>`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -120,7 +120,11 @@ impl ValidationError {
     /// The message in the caller's words.
     pub fn message(&self, names: &Names<'_>) -> String {
         let Self { rule, place, found, requirement } = self;
-        format!("{} is {found}, {requirement} ({rule})", place.in_words(names))
+        let required = match requirement {
+            Requirement::MustBe(required) => format!("must be {required}"),
+            Requirement::Needs(level) => format!("requires {level}"),
+        };
+        format!("{} is {found}, but {required} ({rule})", place.in_words(names))
     }
 }
 

@@ -145,7 +145,7 @@ impl fmt::Display for DirectMlVersion {
 
 /// The text is not a version of DirectML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is not a version of DirectML, must be such as 1.8.0, from 1.0.0 on and below 2; recorded are {}", .0.escape_debug(), recorded_names())]
+#[error("`{}` is not a version of DirectML, but must be such as 1.8.0, from 1.0.0 on and below 2; recorded are {}", .0.escape_debug(), recorded_names())]
 pub struct ParseDirectMlVersionError(String);
 
 fn recorded_names() -> String {

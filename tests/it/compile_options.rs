@@ -106,6 +106,6 @@ fn measuring_changes_nothing_on_the_cpu() {
     assert_eq!(measured.explain(), estimated.explain());
     assert_eq!(
         device.measure_kernels(&operator, false).err().map(|error| error.to_string()),
-        Some("the device is CPU, must be a GPU, whose kernels are measured (measure.device)".to_owned())
+        Some("the device is CPU, but must be a GPU, whose kernels are measured (measure.device)".to_owned())
     );
 }

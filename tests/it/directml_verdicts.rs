@@ -83,7 +83,7 @@ fn other_versions_answer_by_their_documented_level() {
     for text in ["", "1", "1.x", "one", "1.0.0.0", "0.9.0", "+1.2", "1.3.0-dev3", "99999999999.0", "2.0.0", "6.4"] {
         let error = text.parse::<DirectMlVersion>().expect_err(text).to_string();
         let start = format!(
-            "`{text}` is not a version of DirectML, must be such as 1.8.0, from 1.0.0 on and below 2; recorded are 1.0.200610, "
+            "`{text}` is not a version of DirectML, but must be such as 1.8.0, from 1.0.0 on and below 2; recorded are 1.0.200610, "
         );
         assert!(error.starts_with(&start), "{error}");
     }

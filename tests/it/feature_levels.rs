@@ -148,7 +148,8 @@ fn levels_have_names_and_an_order() {
     let held = Device::cpu().with_feature_level(FeatureLevel::V4_1);
     assert_eq!(held.feature_level(), FeatureLevel::V4_1);
     let error = held.compile_operator(&operator).expect_err("rejected");
-    let broken = "FillValueSequenceDesc.OutputTensor.DataType is INT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)";
+    let broken =
+        "FillValueSequenceDesc.OutputTensor.DataType is INT64, but requires DML_FEATURE_LEVEL_5_0 (tensor.data_type)";
     assert_eq!(std::error::Error::source(&error).expect("the broken rules").to_string(), broken);
     let begins = "the device's feature level is DML_FEATURE_LEVEL_4_1, which rejects the operator:\n";
     assert_eq!(error.to_string(), format!("{begins}{broken}"));

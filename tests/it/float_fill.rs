@@ -124,7 +124,7 @@ fn the_model_of_floats_is_right_where_the_answer_is_known() {
         };
         let found = f32::from_bits(exact::fill_f32(i, start, delta));
         let same = found.to_bits() == required.to_bits() || (found.is_nan() && required.is_nan());
-        assert!(same, "{i} · {delta:#x} + {start:#x} is {found}, must be {required}");
+        assert!(same, "{i} · {delta:#x} + {start:#x} is {found}, but must be {required}");
     }
 }
 

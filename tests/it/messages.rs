@@ -135,7 +135,7 @@ fn ids<'a>(parts: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
 fn follows_the_grammar(error: &ValidationError) {
     let text = error.to_string();
     assert!(text.starts_with("FillValueSequenceDesc") || text.starts_with("ReverseSubsequencesDesc"), "{text}");
-    assert!(text.contains(" is ") && (text.contains(", must be ") || text.contains(", needs ")), "{text}");
+    assert!(text.contains(" is ") && (text.contains(", but must be ") || text.contains(", but requires ")), "{text}");
     assert!(text.ends_with(&format!("({})", error.rule)) && !text.contains("invalid"), "{text}");
 }
 

@@ -29,7 +29,7 @@ fn the_short_paths_refuse_slices_that_do_not_fit() {
         let error = reverse_subsequences(&device, &INPUT, &[3, 4], 1, &[2u32, 4]).expect_err("two lengths");
         assert_eq!(
             error.to_string(),
-            "the slice of SequenceLengthsTensor is 2 elements, must be 3, the product of its sizes (slice.length)"
+            "the slice of SequenceLengthsTensor is 2 elements, but must be 3, the product of its sizes (slice.length)"
         );
         assert!(matches!(reverse_subsequences(&device, &INPUT, &[3, 4], 2, &[2u32]), Err(Error::Validation(_))));
         assert!(matches!(fill_value_sequence(&device, &[65536, 65536], 0u8, 1u8), Err(Error::Validation(_))));

@@ -106,5 +106,5 @@ fn lengths_are_integers_of_any_type() {
     );
     assert_eq!((reversed([1i64, i64::MAX]), reversed([1u64, 1 << 33])), (right.clone(), right.clone()));
     assert_eq!((reversed([1usize, 2]), reversed([1isize, 2])), (right.clone(), right));
-    assert_eq!(reversed([1i64, -1]), Err("lengths[1] is -1, must be at least 0".to_owned()));
+    assert_eq!(reversed([1i64, -1]), Err("lengths[1] is -1, but must be at least 0".to_owned()));
 }

@@ -50,15 +50,15 @@ pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> 
     // Before the type is known, `to_f64` may not return.
     let [Some((data_type, first)), Some((_, last)), Some((_, delta))] = [start, end, step].map(|x| bits(x.to_scalar()))
     else {
-        bail!("arange is of {dtype:?}, must be of u8, u32, i16, i32, i64, f16, bf16, f32 or f64");
+        bail!("arange is of {dtype:?}, but must be of u8, u32, i16, i32, i64, f16, bf16, f32 or f64");
     };
     for (name, value) in [("start", start), ("end", end), ("step", step)] {
         if !value.to_f64().is_finite() {
-            bail!("the {name} of arange is {}, must be finite", value.to_f64());
+            bail!("the {name} of arange is {}, but must be finite", value.to_f64());
         }
     }
     if step.to_f64() == 0.0 {
-        bail!("the step of arange is 0, must be another number");
+        bail!("the step of arange is 0, but must be another number");
     }
     let count = match data_type {
         TensorDataType::Float16 | TensorDataType::Float32 | TensorDataType::Float64 => {

@@ -179,14 +179,18 @@ fn wrong_arguments_are_said_and_change_nothing() {
             }
         };
         let tensor = |shape: &[usize], dtype| Tensor::ones(shape, dtype, &device).expect("lengths");
-        refused(&tensor(&[2], DType::U32), 1, "lengths has shape [2], must broadcast to [2, 1], x's with 1 at axis");
-        refused(&tensor(&[2, 3], DType::U32), 1, "lengths has shape [2, 3], must broadcast to [2, 1]");
-        refused(&tensor(&[2, 1], DType::F32), 1, "lengths has F32, must have integers of 32 or 64 bits");
+        refused(
+            &tensor(&[2], DType::U32),
+            1,
+            "lengths has shape [2], but must broadcast to [2, 1], x's with 1 at axis",
+        );
+        refused(&tensor(&[2, 3], DType::U32), 1, "lengths has shape [2, 3], but must broadcast to [2, 1]");
+        refused(&tensor(&[2, 1], DType::F32), 1, "lengths has F32, but must have integers of 32 or 64 bits");
         if device.is_cpu() {
             let negative = Tensor::new(&[[1i32], [-4]], &device).expect("lengths");
             for dtype in [DType::I32, DType::I64] {
                 let negative = negative.to_dtype(dtype).expect("integers");
-                refused(&negative, 1, "lengths[1, 0] is -4, must be at least 0");
+                refused(&negative, 1, "lengths[1, 0] is -4, but must be at least 0");
             }
         } else {
             refused(&Tensor::new(&[[1u32], [2]], &Device::Cpu).expect("lengths"), 1, "device mismatch");
@@ -206,7 +210,7 @@ fn wrong_arguments_are_said_and_change_nothing() {
         }
         let empty = Tensor::zeros((2, 0), DType::F32, &device).expect("no elements");
         let words = said(reverse_subsequences(&empty, &tensor(&[0, 1], DType::U32), 1));
-        assert!(words.contains("lengths has shape [0, 1], must broadcast to [2, 1]"), "{words}");
+        assert!(words.contains("lengths has shape [0, 1], but must broadcast to [2, 1]"), "{words}");
         assert!(reverse_subsequences_inplace(&empty, &tensor(&[3], DType::U32), 1).is_err());
         let tracked = Var::from_tensor(&x).expect("a variable");
         for x in [tracked.as_tensor().clone(), (tracked.as_tensor() * 2.).expect("doubles")] {
@@ -214,9 +218,9 @@ fn wrong_arguments_are_said_and_change_nothing() {
             assert!(found.to_string().contains("x is tracked by backpropagation"), "{found}");
         }
         let eighth = float8::F8E4M3::from_f32(1.);
-        assert!(said(arange_step(eighth, eighth, eighth, &device)).contains("arange is of F8E4M3, must be of u8"));
+        assert!(said(arange_step(eighth, eighth, eighth, &device)).contains("arange is of F8E4M3, but must be of u8"));
         assert!(said(arange_step(0i32, 5, 0, &device)).contains("the step of arange is 0"));
-        assert!(said(arange(0f32, f32::INFINITY, &device)).contains("the end of arange is inf, must be finite"));
-        assert!(said(arange(0i64, 1 << 32, &device)).contains("has 4294967296 elements, must have fewer than 2³²"));
+        assert!(said(arange(0f32, f32::INFINITY, &device)).contains("the end of arange is inf, but must be finite"));
+        assert!(said(arange(0i64, 1 << 32, &device)).contains("has 4294967296 elements, but must have fewer than 2³²"));
     }
 }

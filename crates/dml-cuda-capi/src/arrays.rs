@@ -111,11 +111,11 @@ fn reversal<'a>(
     let length_type = match length_size {
         4 => TensorDataType::UInt32,
         8 => TensorDataType::UInt64,
-        found => return wrong(format!("lengths.ElementSizeInBytes is {found}, must be 4 or 8")),
+        found => return wrong(format!("lengths.ElementSizeInBytes is {found}, but must be 4 or 8")),
     };
     // Lowering names an input without bytes.
     if found != size && size != 0 {
-        return wrong(format!("output.ElementSizeInBytes is {found}, must be {size}, the input's"));
+        return wrong(format!("output.ElementSizeInBytes is {found}, but must be {size}, the input's"));
     }
     Ok(ReversalArrays { input, lengths, output, axis: axis.into(), element_size: size as usize, length_type })
 }
@@ -175,14 +175,14 @@ fn sequence(
     let required = data_type.size_in_bits() / 8;
     // No fill has elements of 4 bits, which validation says.
     if found != required && required > 0 {
-        return wrong(format!("output.ElementSizeInBytes is {found}, must be {required}, that of {data_type}"));
+        return wrong(format!("output.ElementSizeInBytes is {found}, but must be {required}, that of {data_type}"));
     }
     // SAFETY: every bit pattern is a value of the union's integers.
     let (start, delta) = unsafe { (start.UInt64, delta.UInt64) };
     let lowered = LoweredSequence::strided(data_type, tensor, start, delta).map_err(|error| match error {
         LoweringError::Fold { shape } => {
             let most = if data_type == TensorDataType::Float64 { "" } else { ", or have at most 8 dimensions" };
-            Failure::argument(format!("output has Sizes {shape:?}, must be packed{most}"))
+            Failure::argument(format!("output has Sizes {shape:?}, but must be packed{most}"))
         }
         error => error.into(),
     })?;
@@ -197,7 +197,7 @@ unsafe fn array<'a>(pointer: *const DML_CUDA_ARRAY, name: &str) -> Result<Array<
     let array = unsafe { follow(pointer, name) }?;
     let rank = array.Rank as usize;
     if rank > 0 && array.Sizes.is_null() {
-        return wrong(format!("{name}.Sizes is NULL, must have {rank} numbers"));
+        return wrong(format!("{name}.Sizes is NULL, but must have {rank} numbers"));
     }
     // SAFETY: not null, so there are `Rank` numbers.
     let numbers = |from: *const i64| unsafe { list(from, rank) };

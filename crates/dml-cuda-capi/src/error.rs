@@ -77,7 +77,7 @@ pub unsafe extern "C" fn dml_cuda_error_words(
 fn violation_at(error: &DML_CUDA_ERROR, index: u32) -> Result<&Violation, Failure> {
     let violations = &error.violations;
     violations.get(index as usize).ok_or_else(|| {
-        Failure::argument(format!("index is {index}, must be below {}, the number of violations", violations.len()))
+        Failure::argument(format!("index is {index}, but must be below {}, the number of violations", violations.len()))
     })
 }
 

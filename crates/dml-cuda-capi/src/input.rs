@@ -18,7 +18,7 @@ pub(crate) fn feature_level(value: DML_CUDA_FEATURE_LEVEL) -> Result<FeatureLeve
     let highest = (value == DML_CUDA_FEATURE_LEVEL_HIGHEST).then_some(FeatureLevel::HIGHEST);
     let known = highest.or_else(|| FeatureLevel::ALL.into_iter().find(|level| level_value(*level) == value));
     known.ok_or_else(|| {
-        Failure::argument(format!("the feature level is {value:#x}, must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"))
+        Failure::argument(format!("the feature level is {value:#x}, but must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"))
     })
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn operator_type(value: DML_CUDA_OPERATOR_TYPE) -> Result<OperatorTyp
         DML_CUDA_OPERATOR_FILL_VALUE_SEQUENCE => Ok(OperatorType::FillValueSequence),
         DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES => Ok(OperatorType::ReverseSubsequences),
         _ => wrong(format!(
-            "the operator type is {value}, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)"
+            "the operator type is {value}, but must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)"
         )),
     }
 }
@@ -35,7 +35,9 @@ pub(crate) fn operator_type(value: DML_CUDA_OPERATOR_TYPE) -> Result<OperatorTyp
 pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Failure> {
     let roles = [TensorRole::Input, TensorRole::SequenceLengths, TensorRole::Output];
     let role = roles.into_iter().find(|role| *role as DML_CUDA_TENSOR_ROLE == value);
-    role.ok_or_else(|| Failure::argument(format!("the tensor role is {value}, must be one of DML_CUDA_TENSOR_ROLE_*")))
+    role.ok_or_else(|| {
+        Failure::argument(format!("the tensor role is {value}, but must be one of DML_CUDA_TENSOR_ROLE_*"))
+    })
 }
 
 /// The options of a compilation, on top of the device's.
@@ -48,10 +50,10 @@ pub(crate) fn compile_options(
         DML_CUDA_IN_PLACE_EITHER => None,
         DML_CUDA_IN_PLACE_NEVER => Some(false),
         DML_CUDA_IN_PLACE_ALWAYS => Some(true),
-        _ => return wrong(format!("CompileOptions.InPlace is {InPlace}, must be one of DML_CUDA_IN_PLACE_*")),
+        _ => return wrong(format!("CompileOptions.InPlace is {InPlace}, but must be one of DML_CUDA_IN_PLACE_*")),
     };
     if Flags & !(DML_CUDA_SPECIALIZE | DML_CUDA_MEASURE) != 0 {
-        let required = "must be 0, or made of DML_CUDA_SPECIALIZE and DML_CUDA_MEASURE";
+        let required = "but must be 0, or made of DML_CUDA_SPECIALIZE and DML_CUDA_MEASURE";
         return wrong(format!("CompileOptions.Flags is {Flags:#x}, {required}"));
     }
     let measure = chosen.measure || Flags & DML_CUDA_MEASURE != 0;
@@ -66,11 +68,11 @@ pub(crate) fn compile_options(
 /// `pointer` is null, or points to a `T` that does not change during `'a`.
 pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a T, Failure> {
     if pointer.is_null() {
-        return wrong(format!("{place} is NULL, must be a pointer"));
+        return wrong(format!("{place} is NULL, but must be a pointer"));
     }
     if !pointer.is_aligned() {
         let required = align_of::<T>();
-        return wrong(format!("{place} is {pointer:p}, must be a multiple of {required}"));
+        return wrong(format!("{place} is {pointer:p}, but must be a multiple of {required}"));
     }
     // SAFETY: neither null nor misaligned, as checked, so it points to a `T`.
     Ok(unsafe { &*pointer })
@@ -118,16 +120,16 @@ pub(crate) unsafe fn follow_all<'a, T>(first: *const T, count: u32, place: &str)
 /// `pointer` is null, or a text that ends in a NUL and does not change during `'a`.
 pub(crate) unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Failure> {
     if pointer.is_null() {
-        return wrong(format!("{name} is NULL, must be a text"));
+        return wrong(format!("{name} is NULL, but must be a text"));
     }
     // SAFETY: not null, so it is a text that ends in a NUL.
     let text = unsafe { CStr::from_ptr(pointer) };
-    text.to_str().map_err(|_| Failure::argument(format!("{name} is {text:?}, must be UTF-8")))
+    text.to_str().map_err(|_| Failure::argument(format!("{name} is {text:?}, but must be UTF-8")))
 }
 
 pub(crate) fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result<TensorDataType, Failure> {
     let known = (value as usize).checked_sub(1).and_then(|at| TensorDataType::ALL.get(at));
-    known.copied().ok_or_else(|| Failure::argument(format!("{place} is {value}, must be 1 (FLOAT32) to 13 (INT4)")))
+    known.copied().ok_or_else(|| Failure::argument(format!("{place} is {value}, but must be 1 (FLOAT32) to 13 (INT4)")))
 }
 
 /// # Safety
@@ -142,7 +144,7 @@ unsafe fn tensor(
     // SAFETY: a pointer in a descriptor is null or points to what its field is declared as.
     let desc = unsafe { follow(pointer, place) }?;
     if desc.Type != DML_CUDA_TENSOR_TYPE_BUFFER {
-        return wrong(format!("{place}.Type is {}, must be 1 (BUFFER)", desc.Type));
+        return wrong(format!("{place}.Type is {}, but must be 1 (BUFFER)", desc.Type));
     }
     // SAFETY: with this type, `Desc` points to a buffer tensor's descriptor.
     let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
@@ -157,7 +159,7 @@ unsafe fn tensor(
         flags: match desc.Flags {
             DML_CUDA_TENSOR_FLAG_NONE => TensorFlags::None,
             DML_CUDA_TENSOR_FLAG_OWNED_BY_DML => TensorFlags::OwnedByDml,
-            flags => return wrong(format!("{place}.Flags is {flags:#x}, must be 0 or 1 (OWNED_BY_DML)")),
+            flags => return wrong(format!("{place}.Flags is {flags:#x}, but must be 0 or 1 (OWNED_BY_DML)")),
         },
         sizes: numbers(desc.Sizes, "Sizes")?.to_vec(),
         strides: if desc.Strides.is_null() { None } else { Some(numbers(desc.Strides, "Strides")?.to_vec()) },

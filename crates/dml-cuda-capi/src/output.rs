@@ -51,7 +51,7 @@ pub(crate) use enter;
 /// Checks that there is a place for a result.
 pub(crate) fn check<T>(to: *mut T, name: &str) -> Result<(), Failure> {
     if to.is_null() {
-        return wrong(format!("{name} is NULL, must be where the result goes"));
+        return wrong(format!("{name} is NULL, but must be where the result goes"));
     }
     Ok(())
 }

@@ -137,11 +137,11 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
 /// value at the first space.
 fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String> {
     let has_space = |path: &Path| path.to_string_lossy().contains(' ');
-    let mark = "line 1: the document begins with a byte order mark, must begin with its text".to_owned();
+    let mark = "line 1: the document begins with a byte order mark, but must begin with its text".to_owned();
     let is_named = model == Path::new("-") || model.to_string_lossy().ends_with(".json") && !has_space(model);
-    let name = format!("the model's path is '{}', must end in .json and have no space", shown_path(model));
+    let name = format!("the model's path is '{}', but must end in .json and have no space", shown_path(model));
     let folders = [&options.input_path, &options.output_path].into_iter().flatten().filter(|path| has_space(path));
-    let folders = folders.map(|path| format!("a path is '{}', must have no space", shown_path(path)));
+    let folders = folders.map(|path| format!("a path is '{}', but must have no space", shown_path(path)));
     has_mark.then_some(mark).into_iter().chain((!is_named).then_some(name)).chain(folders).collect()
 }
 
@@ -190,7 +190,7 @@ fn choose_gpu(adapter: &Option<String>) -> Result<Device, String> {
         .map_err(|error| error.replace(", or use the CPU device", "").replace(", or cpu", ""))?;
     match device.ordinal() {
         Some(_) => Ok(device),
-        None => Err(format!("the device is {device}, must be a GPU, whose kernels are timed")),
+        None => Err(format!("the device is {device}, but must be a GPU, whose kernels are timed")),
     }
 }
 
@@ -201,7 +201,7 @@ fn ordinal_of(name: &str) -> Result<usize, String> {
     let found = adapters.iter().find(is_meant).map(|adapter| adapter.ordinal);
     let names: Vec<&str> = adapters.iter().map(|adapter| adapter.name.as_str()).collect();
     let list = if names.is_empty() { "this machine has none".to_owned() } else { names.join(", ") };
-    found.ok_or(format!("the adapter is '{name}', must be part of the name of a GPU ({list}), an ordinal, or cpu"))
+    found.ok_or(format!("the adapter is '{name}', but must be part of the name of a GPU ({list}), an ordinal, or cpu"))
 }
 
 fn show_adapters(format: Format) -> Result<(), String> {

@@ -20,7 +20,7 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
         Ordering::Equal => return Ok(()),
         Ordering::Greater => "a newer",
     };
-    Err(format!("its schema is {schema}, must be {known}: {release} release of dml-cuda wrote it"))
+    Err(format!("its schema is {schema}, but must be {known}: {release} release of dml-cuda wrote it"))
 }
 
 /// What serde found, as the other errors say it.
@@ -33,9 +33,9 @@ pub fn in_our_words(error: &serde_json::Error) -> String {
         ("EOF while parsing", "it ends within"),
         ("invalid type: ", ""),
         ("invalid value: ", ""),
-        (", expected", ", must be"),
-        ("sequence, must", "list, must"),
-        ("map, must", "object, must"),
+        (", expected", ", but must be"),
+        ("sequence, but", "list, but"),
+        ("map, but", "object, but"),
         ("be a sequence", "be a list"),
         ("be f64", "be a number"),
         ("be u", "be a whole number of type u"),

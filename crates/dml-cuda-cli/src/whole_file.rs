@@ -49,7 +49,9 @@ pub fn text(bytes: Vec<u8>) -> io::Result<String> {
         Some([0xff, 0xfe]) => u16::from_le_bytes,
         Some([0xfe, 0xff]) => u16::from_be_bytes,
         Some([0, 0]) => return Err(io::Error::other("it begins with bytes of zero, but must be text")),
-        Some([0, _] | [_, 0]) => return Err(io::Error::other("it is UTF-16 without a byte order mark, must have one")),
+        Some([0, _] | [_, 0]) => {
+            return Err(io::Error::other("it is UTF-16 without a byte order mark, but must have one"))
+        }
         _ => return String::from_utf8(bytes).map_err(io::Error::other),
     };
     let (units, rest) = bytes.as_chunks();
@@ -94,7 +96,7 @@ fn is_held(error: &io::Error) -> bool {
 /// An error in words that say what to do. What is not there yet is not open.
 fn in_words(target: &Path) -> impl Fn(io::Error) -> String + '_ {
     let is_open = |error: &io::Error| is_held(error) && target.exists();
-    let advice = "it may be open in another program, must be closed there: ";
+    let advice = "it may be open in another program, but must be closed there: ";
     move |error| format!("{}{error}", if is_open(&error) { advice } else { "" })
 }
 
@@ -142,7 +144,7 @@ fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> 
     let _open =
         replaced.as_ref().filter(|_| overwrite).map(|_| open(&target)).transpose().map_err(in_words(&target))?;
     match &replaced {
-        Some(_) if !overwrite => Err("it is there, must be new; --overwrite replaces a run or a report".to_owned()),
+        Some(_) if !overwrite => Err("it is there, but must be new; --overwrite replaces a run or a report".to_owned()),
         Some(_) if !is_run(&target) && !holds(&target, schema::is_report) => {
             Err("it is neither a run nor a report, which is all that --overwrite replaces".to_owned())
         }
@@ -187,10 +189,10 @@ fn target(path: &Path) -> Result<Target, String> {
     let whole = std::path::absolute(&target).unwrap_or_default();
     match fs::metadata(&target) {
         _ if cfg!(windows) && whole.to_string_lossy().starts_with(r"\\.\") => {
-            Err("it is a device of Windows, must be a file".to_owned())
+            Err("it is a device of Windows, but must be a file".to_owned())
         }
         Ok(_) if is_stream(&target) => Ok((target, None)),
-        Ok(metadata) if metadata.is_dir() => Err("it is a folder, must be a file".to_owned()),
+        Ok(metadata) if metadata.is_dir() => Err("it is a folder, but must be a file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
         #[cfg(unix)]
         Ok(metadata) if metadata.nlink() > 1 => {
@@ -311,7 +313,7 @@ mod tests {
         }
         assert!(tries > 10 && begun.elapsed() >= Duration::from_secs(2), "{tries}");
         assert!(!may_pass(&io::ErrorKind::NotFound.into(), Instant::now()));
-        let advice = "it may be open in another program, must be closed there: ";
+        let advice = "it may be open in another program, but must be closed there: ";
         assert!(in_words(Path::new("."))(held).starts_with(advice));
         let absent = in_words(Path::new("absent"))(io::ErrorKind::ResourceBusy.into());
         assert!(!absent.contains("open in another program"), "{absent}");

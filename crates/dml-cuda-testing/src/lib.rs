@@ -169,7 +169,7 @@ pub fn difference(desc: &OperatorDesc, found: &[u8], required: &[u8]) -> Option<
     let mut elements = found.chunks(width).zip(required.chunks(width)).enumerate();
     let (n, (found, required)) =
         elements.find(|(_, (found, required))| found != required && !(float && nan(found) && nan(required)))?;
-    Some(format!("element {n} in memory is {found:02x?}, must be {required:02x?}"))
+    Some(format!("element {n} in memory is {found:02x?}, but must be {required:02x?}"))
 }
 
 /// A small generator of repeatable pseudo-random numbers (splitmix64, Steele et al. 2014).

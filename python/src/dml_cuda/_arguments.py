@@ -30,7 +30,7 @@ def is_bool(value: Any) -> bool:
 def refuse_mask(x: Any, name: str) -> None:
     """Refuses a masked array: the data would move without the mask."""
     if is_masked(x):
-        raise TypeError(f"{name} is {of_type(x)}, must be an array with no mask: pass its data and its mask separately")
+        raise TypeError(f"{name} is {of_type(x)}, but must be an array with no mask: pass its data and its mask separately")
 
 
 def shown(value: Any) -> str:
@@ -58,7 +58,7 @@ def integer(value: Any, name: str, required: str = "an integer") -> int:
             return _operator.index(value)
     except TypeError:
         pass
-    raise TypeError(f"{name} is {shown(value)}, must be {required}")
+    raise TypeError(f"{name} is {shown(value)}, but must be {required}")
 
 
 def integers(value: Any, name: str, required: str = "a sequence of integers") -> tuple[int, ...]:
@@ -67,7 +67,7 @@ def integers(value: Any, name: str, required: str = "a sequence of integers") ->
         return value
     if np.iterable(value) and not isinstance(value, (str, bytes, bytearray, Mapping, Set)) and not is_masked(value):
         return tuple(integer(item, f"{name}[{at}]") for at, item in enumerate(value))
-    raise TypeError(f"{name} is {shown(value)}, must be {required}")
+    raise TypeError(f"{name} is {shown(value)}, but must be {required}")
 
 
 def scalar_bits(value: Any, data_type: str, name: str) -> int:
@@ -77,16 +77,16 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
         try:
             packed = struct.pack({"FLOAT16": "<e", "FLOAT32": "<f"}[data_type], _real(value))
         except OverflowError:
-            raise ValueError(f"{name} is {shown(value)}, must fit {data_type}, or be float('inf')") from None
+            raise ValueError(f"{name} is {shown(value)}, but must fit {data_type}, or be float('inf')") from None
         except (TypeError, ValueError):
-            raise TypeError(f"{name} is {shown(value)}, must be a number") from None
+            raise TypeError(f"{name} is {shown(value)}, but must be a number") from None
         return int.from_bytes(packed, "little")
     number = integer(value, name, f"an integer, as the data type is {data_type}")
     bits = int(data_type.lstrip("UINT"))
     least = -(1 << (bits - 1))
     most = (1 << bits) - 1 if data_type.startswith("U") else -least - 1
     if not least <= number <= most:
-        raise ValueError(f"{name} is {shown(number)}, must be from {least} to {most}, as the data type is {data_type}")
+        raise ValueError(f"{name} is {shown(number)}, but must be from {least} to {most}, as the data type is {data_type}")
     return number & (1 << bits) - 1
 
 
@@ -111,7 +111,7 @@ def fill_type(dtype: Any) -> tuple[np.dtype, str]:
         kind = None
     if kind is None or kind not in _FILL_TYPES:
         found = shown(dtype) if kind is None else kind
-        raise TypeError(f"dtype is {found}, must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order")
+        raise TypeError(f"dtype is {found}, but must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order")
     return kind, _FILL_TYPES[kind]
 
 
@@ -120,14 +120,14 @@ def fill_shape(shape: Any, kind: np.dtype) -> tuple[int, ...]:
     required = "an integer or a sequence of integers"
     sizes = integers(shape, "shape", required) if np.iterable(shape) else (integer(shape, "shape", required),)
     if min(sizes, default=0) < 0:
-        raise ValueError(f"shape is {shown(sizes)}, must have sizes of at least 0")
+        raise ValueError(f"shape is {shown(sizes)}, but must have sizes of at least 0")
     if 0 not in sizes:  # what the operator would refuse, before memory is allocated
         if len(sizes) > 8:
-            raise ValueError(f"shape is {shown(sizes)}, must have at most 8 dimensions (tensor.dimension_count)")
+            raise ValueError(f"shape is {shown(sizes)}, but must have at most 8 dimensions (tensor.dimension_count)")
         spare = max(1, 4 // kind.itemsize)  # the bytes are a multiple of 4
         if math.prod(sizes) > (1 << 32) - spare:
             rule = "tensor.total_size.max" if spare > 1 else "tensor.element_count"
-            raise ValueError(f"shape is {shown(sizes)}, must have at most 2**32 - {spare} elements of {kind} ({rule})")
+            raise ValueError(f"shape is {shown(sizes)}, but must have at most 2**32 - {spare} elements of {kind} ({rule})")
     return sizes
 
 
@@ -136,9 +136,9 @@ def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
     be symbols."""
     axis, rank = integer(axis, name), len(shape)
     if rank == 0:
-        raise ValueError("x has 0 dimensions, must have at least 1")
+        raise ValueError("x has 0 dimensions, but must have at least 1")
     if not -rank <= axis < rank:
-        raise ValueError(f"{name} is {shown(axis)}, must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
+        raise ValueError(f"{name} is {shown(axis)}, but must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
     return axis % rank
 
 
@@ -150,7 +150,7 @@ def axis_of_lanes(axis: Any, shape: Any, lengths: Any, name: str = "axis") -> in
     missing = len(shape) - len(lengths)
     if missing < 0 or any(size != 1 and size != to for size, to in zip(lengths, of_lanes[missing:])):
         padded = "; reverse_padded_sequence takes a length for each sequence" if len(lengths) == 1 else ""
-        raise ValueError(f"lengths has shape {lengths}, must broadcast to {of_lanes}, x's with 1 at {name}{padded}")
+        raise ValueError(f"lengths has shape {lengths}, but must broadcast to {of_lanes}, x's with 1 at {name}{padded}")
     return front
 
 
@@ -166,7 +166,7 @@ def refuse_ambiguous(lengths: Any, shape: Any, axis: int) -> None:
 def check_batch(lengths: Any, required: Any) -> None:
     """Checks the shape of the lengths of a padded batch."""
     if lengths != required:
-        raise ValueError(f"lengths has shape {lengths}, must have {required}, the batch size")
+        raise ValueError(f"lengths has shape {lengths}, but must have {required}, the batch size")
 
 
 def host_lengths(lengths: Any) -> npt.NDArray[Any]:
@@ -177,7 +177,7 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
         is_foreign = hasattr(lengths, "__dlpack__") and not hasattr(lengths, "__array__")
         array = np.from_dlpack(lengths) if is_foreign else np.asarray(lengths)
     except Exception:
-        raise TypeError(f"lengths is {of_type(lengths)}, must be integers on the host") from None
+        raise TypeError(f"lengths is {of_type(lengths)}, but must be integers on the host") from None
     # NumPy makes floats of numbers from 2**63 on if there are smaller ones, too.
     is_rounded = array.dtype.kind == "f" and isinstance(lengths, (list, tuple))
     items = np.asarray(lengths, dtype=object) if is_rounded else array
@@ -188,7 +188,7 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
     if array.dtype.kind == "i" and array.size and array.min() < 0:
         at = tuple(int(k) for k in np.argwhere(array < 0)[0])
         place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
-        raise ValueError(f"{place} is {shown(int(items[at]))}, must be at least 0")
+        raise ValueError(f"{place} is {shown(int(items[at]))}, but must be at least 0")
     return np.asarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32, order="C")
 
 
@@ -202,7 +202,7 @@ def wrong_lengths(dtype: Any, integers: str = ".astype(int)") -> TypeError:
 def check_kind(lengths: Any) -> None:
     """Refuses lengths that NumPy would accept silently, or would refuse with an unclear error."""
     if lengths is None:
-        raise TypeError("lengths is None, must be integers")
+        raise TypeError("lengths is None, but must be integers")
     if is_bool(lengths):
         raise wrong_lengths("bool")
     if isinstance(lengths, (list, tuple)):

@@ -27,7 +27,7 @@ def view(x: Any, name: str, stream: int = 0) -> Array:
         if type(x) is not np.ndarray:
             refuse_mask(x, name)
         if x.dtype.hasobject:
-            raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are bytes")
+            raise TypeError(f"{name} has dtype {x.dtype}, but must have one whose elements are bytes")
         strides = None if x.flags.c_contiguous else x.strides
         return Array(x.ctypes.data, x.shape, strides, x.dtype, None, not x.flags.writeable, x)
     if library_of(x) == "jax":
@@ -36,9 +36,9 @@ def view(x: Any, name: str, stream: int = 0) -> Array:
     # An interface of before version 3 has no stream to wait for.
     if interface is not None and not (is_exporter and isinstance(interface, Mapping) and "stream" not in interface):
         if not isinstance(interface, Mapping):
-            raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, must be a mapping")
+            raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, but must be a mapping")
         if interface.get("mask") is not None:
-            raise TypeError(f"{name} has a mask, must have none: pass its data and its mask separately")
+            raise TypeError(f"{name} has a mask, but must have none: pass its data and its mask separately")
         missing = [key for key in ("data", "shape", "typestr") if key not in interface]
         if missing:
             raise TypeError(f"{name}.__cuda_array_interface__ must have {', '.join(missing)}")
@@ -48,14 +48,14 @@ def view(x: Any, name: str, stream: int = 0) -> Array:
             (address, read_only), dtype = interface["data"], np.dtype(interface["typestr"])
             address = operator.index(address)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, must have data and typestr: {error}") from None
+            raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, but must have data and typestr: {error}") from None
         awaited = interface.get("stream")
         if awaited is not None and not 0 < integer(awaited, f"{place}['stream']") < 1 << 64:
-            raise ValueError(f"{place}['stream'] is {shown(awaited)}, must be None, or from 1 to 2**64 - 1")
+            raise ValueError(f"{place}['stream'] is {shown(awaited)}, but must be None, or from 1 to 2**64 - 1")
         return Array(address, shape, strides or None, dtype, _ordinal(x), read_only, x, awaited)
     if is_exporter:
         return _from_dlpack(x, name, stream)
-    raise TypeError(f"{name} is {of_type(x, full=True)}, must be a NumPy array, or one with __cuda_array_interface__ or __dlpack__")
+    raise TypeError(f"{name} is {of_type(x, full=True)}, but must be a NumPy array, or one with __cuda_array_interface__ or __dlpack__")
 
 
 def _ordinal(x: Any) -> int:
@@ -109,7 +109,7 @@ def _dtype_of(tensor: _DLTensor, name: str) -> np.dtype:
             pass
     lanes = f" in groups of {tensor.lanes}" if tensor.lanes != 1 else ""
     raise TypeError(
-        f"{name} has elements of {tensor.bits} bits{lanes}, DLPack's type {tensor.code}, must have numbers of whole bytes"
+        f"{name} has elements of {tensor.bits} bits{lanes}, DLPack's type {tensor.code}, but must have numbers of whole bytes"
     )
 
 
@@ -130,12 +130,12 @@ def _from_dlpack(x: Any, name: str, stream: int) -> Array:
     if is_versioned:
         major = ctypes.c_uint32.from_address(address + _VERSION).value
         if major != 1:
-            raise TypeError(f"{name} has version {major} of DLPack, must have 1")
+            raise TypeError(f"{name} has version {major} of DLPack, but must have 1")
         flags = ctypes.c_uint64.from_address(address + _FLAGS).value
         address += _VERSIONED_TENSOR
     tensor = _DLTensor.from_address(address)
     if tensor.device_type not in (1, 2, 3, 13):
-        raise TypeError(f"{name} is on a device of DLPack's type {tensor.device_type}, must be on the CPU or a CUDA GPU")
+        raise TypeError(f"{name} is on a device of DLPack's type {tensor.device_type}, but must be on the CPU or a CUDA GPU")
     read_only = flags & (_READ_ONLY | _COPIED) != 0  # writes to a copy would be lost
     dtype = _dtype_of(tensor, name)
     shape = tuple(tensor.shape[d] for d in range(tensor.ndim))
@@ -161,9 +161,9 @@ def _handle(stream: Any) -> int:
         if hasattr(found, "__index__") and not isinstance(found, bool):
             handle = operator.index(found)
             if not 0 <= handle < 1 << 64:
-                raise ValueError(f"stream is {handle}, must be from 0 to 2**64 - 1")
+                raise ValueError(f"stream is {handle}, but must be from 0 to 2**64 - 1")
             return handle
-    raise TypeError(f"stream is {shown(stream)}, must be an integer, or have ptr or cuda_stream")
+    raise TypeError(f"stream is {shown(stream)}, but must be an integer, or have ptr or cuda_stream")
 
 
 def empty_like(x: Any, name: str) -> Any:
@@ -176,4 +176,4 @@ def empty_like(x: Any, name: str) -> Any:
 
         with x.device:
             return cupy.empty_like(x)
-    raise TypeError(f"{name} is {of_type(x, full=True)}, must be an array that this library can allocate: pass out")
+    raise TypeError(f"{name} is {of_type(x, full=True)}, but must be an array that this library can allocate: pass out")

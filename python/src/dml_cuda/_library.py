@@ -123,7 +123,7 @@ def check(function: Any, *arguments: Any, names: Names = OUT) -> None:
     violations = [_violation(error, index, names) for index in range(library.dml_cuda_error_violation_count(error))]
     library.dml_cuda_destroy_error(error)
     if violations:
-        lines = (f"{found.place} is {found.found}, must be {found.required} ({found.rule})" for found in violations)
+        lines = (f"{found.place} is {found.found}, but must be {found.required} ({found.rule})" for found in violations)
         raise ValidationError("\n".join(lines), violations)
     raise (ValueError if status in (1, 5) else RuntimeError)(message)
 

@@ -48,7 +48,7 @@ def _session(model: str, provider: str, replace: bool, **settings: Any) -> Any:
     providers = [*dict.fromkeys((_PROVIDERS[provider], _PROVIDERS["cpu"]))]
     session = ort.InferenceSession(model, options, providers=providers)
     if _PROVIDERS[provider] not in session.get_providers():
-        raise ValueError(f"the session has {session.get_providers()}, must have {_PROVIDERS[provider]}")
+        raise ValueError(f"the session has {session.get_providers()}, but must have {_PROVIDERS[provider]}")
     return session
 
 
@@ -56,20 +56,20 @@ def _shapes(inputs: Any, given: list[str], chosen: _Values) -> dict[str, list[in
     """The shape of every input. A dimension without a size has that of its name, also if another input's shape has it,
     else 64."""
     if wrong := [text for text in given if not re.fullmatch(r".+=[1-9]\d*(,[1-9]\d*)*", text)]:
-        raise ValueError(f"--shape is {wrong[0]}, must be NAME=SIZES, as in x=50,8,16 or batch=8")
+        raise ValueError(f"--shape is {wrong[0]}, but must be NAME=SIZES, as in x=50,8,16 or batch=8")
     sizes: dict[str, list[int]] = {}
     pairs = [(text.rpartition("=")[0], [*map(int, text.rpartition("=")[2].split(","))]) for text in given]
     pairs += [(name, [*array.shape]) for name, array in chosen.items()]
     named = ((dim, [size]) for one in inputs for dim, size in zip(one.shape, sizes.get(one.name, [])))
     for name, shape in itertools.chain(pairs, ((dim, size) for dim, size in named if isinstance(dim, str))):
         if sizes.setdefault(name, shape) != shape:
-            raise ValueError(f"--shape of {name} is {sizes[name]} and {shape}, must be one of them")
+            raise ValueError(f"--shape of {name} is {sizes[name]} and {shape}, but must be one of them")
     arrays = {one.name for one in inputs}
     names = arrays | {dim for one in inputs for dim in one.shape if isinstance(dim, str)}
     if unknown := sizes.keys() - names:
-        raise ValueError(f"--shape has the names {sorted(unknown)}, must have inputs or dimensions of the model: {sorted(names)}")
+        raise ValueError(f"--shape has the names {sorted(unknown)}, but must have inputs or dimensions of the model: {sorted(names)}")
     if wrong := [name for name in sizes if name not in arrays and len(sizes[name]) > 1]:
-        raise ValueError(f"--shape of {wrong[0]} is {sizes[wrong[0]]}, must be one size, because it is a dimension")
+        raise ValueError(f"--shape of {wrong[0]} is {sizes[wrong[0]]}, but must be one size, because it is a dimension")
     free = lambda dim: dim if isinstance(dim, int) else sizes.get(dim, [64])[0]
     return {one.name: sizes.get(one.name, [*map(free, one.shape)]) for one in inputs}
 
@@ -91,7 +91,7 @@ def _values(inputs: Any, shapes: dict[str, list[int]], most: int, style: str) ->
         name = {"float": "float32", "double": "float64", "string": "str"}.get(kind, kind)
         if not re.fullmatch(r"float(16|32|64)|u?int(8|16|32|64)|bool|str", name):
             raise ValueError(
-                f"the input {one.name} is {one.type}, must be a tensor of bools, strings, integers, float16, float or double: this command makes no "
+                f"the input {one.name} is {one.type}, but must be a tensor of bools, strings, integers, float16, float or double: this command makes no "
                 "other. Give the model such an input, before a Cast, SequenceConstruct or Optional"
             )
         if name.startswith("float"):
@@ -114,13 +114,13 @@ def _accepted(model: str, given: list[str], files: list[str]) -> _Values:
     session = _session(model, "cpu", True)  # where the library checks lengths
     inputs = session.get_inputs()
     if wrong := [text for text in files if "=" not in text or text.partition("=")[0] not in [one.name for one in inputs]]:
-        raise ValueError(f"--input is {wrong[0]}, must be NAME=FILE.npy, with an input of the model: {sorted(one.name for one in inputs)}")
+        raise ValueError(f"--input is {wrong[0]}, but must be NAME=FILE.npy, with an input of the model: {sorted(one.name for one in inputs)}")
     chosen = {}
     for name, _, file in (text.partition("=") for text in files):
         try:
             chosen[name] = np.load(file, allow_pickle=False)
         except (OSError, ValueError) as unreadable:
-            raise ValueError(f"--input of {name} is {file}, must be a .npy file of numbers: {unreadable}") from None
+            raise ValueError(f"--input of {name} is {file}, but must be a .npy file of numbers: {unreadable}") from None
     shapes = _shapes(inputs, given, chosen)
     made = [one for one in inputs if one.name not in chosen]
     largest = sorted({1, *(size for shape in shapes.values() for size in shape)}, reverse=True)

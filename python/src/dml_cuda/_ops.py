@@ -105,14 +105,14 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     library = library_of(x)
     if library == "torch":
         if stream is not None:
-            raise TypeError("stream is given, must be None for PyTorch tensors, which use PyTorch's current stream")
+            raise TypeError("stream is given, but must be None for PyTorch tensors, which use PyTorch's current stream")
         from . import torch
 
         return torch._out(x, lengths, integer(axis, "axis"), out)
     if library == "jax":
         for value, name in ((out, "out"), (stream, "stream")):
             if value is not None:
-                raise TypeError(f"{name} is given, must be None for arrays of JAX, which never change and have XLA's streams")
+                raise TypeError(f"{name} is given, but must be None for arrays of JAX, which never change and have XLA's streams")
         from . import jax
 
         return jax.reverse_subsequences(x, lengths, axis)
@@ -129,7 +129,7 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
         output = given if out is x else view(out, "out", handle)
         _check_out(output, given.shape, given.dtype, "x's, ")
         if output.ordinal != given.ordinal:
-            raise ValueError(f"out is on {_device_name(output.ordinal)}, must be on {_device_name(given.ordinal)}, as x is")
+            raise ValueError(f"out is on {_device_name(output.ordinal)}, but must be on {_device_name(given.ordinal)}, as x is")
     of_lanes = _lengths(lengths, given.ordinal, handle)
     axis = axis_of_lanes(axis, given.shape, of_lanes.shape)
     refuse_ambiguous(of_lanes.shape, given.shape, axis)
@@ -172,7 +172,7 @@ def reverse_padded_sequence(
     shape = x.shape if hasattr(x, "shape") else view(x, "x", stream_of(x, stream)).shape
     rank, batch = len(shape), 0 if batch_first else 1
     if rank < 2:
-        raise ValueError(f"x has {rank} dimensions, must have at least 2: time and batch")
+        raise ValueError(f"x has {rank} dimensions, but must have at least 2: time and batch")
     # On the host an error has the index in these lengths.
     if isinstance(x, np.ndarray) or not hasattr(lengths, "reshape"):
         lengths = host_lengths(lengths)
@@ -183,11 +183,11 @@ def reverse_padded_sequence(
 
 def _check_out(out: lib.Array, shape: tuple[int, ...], dtype: np.dtype, whose: str) -> None:
     if out.read_only:
-        raise ValueError("out is read-only, must be writable")
+        raise ValueError("out is read-only, but must be writable")
     if out.shape != shape:
-        raise ValueError(f"out has shape {out.shape}, must have {whose}{shape}")
+        raise ValueError(f"out has shape {out.shape}, but must have {whose}{shape}")
     if out.dtype != dtype:
-        raise TypeError(f"out has dtype {out.dtype}, must have {whose}{dtype}")
+        raise TypeError(f"out has dtype {out.dtype}, but must have {whose}{dtype}")
 
 
 def _device_name(ordinal: int | None) -> str:
@@ -196,7 +196,7 @@ def _device_name(ordinal: int | None) -> str:
 
 def _check_stream(stream: int, used_by: lib.Array, name: str) -> None:
     if stream and used_by.ordinal is None:
-        raise ValueError(f"stream is {stream}, must be None or 0, as {name} is on the host")
+        raise ValueError(f"stream is {stream}, but must be None or 0, as {name} is on the host")
 
 
 def _lengths(lengths: Any, ordinal: int | None, stream: int) -> lib.Array:
@@ -205,13 +205,13 @@ def _lengths(lengths: Any, ordinal: int | None, stream: int) -> lib.Array:
         return view(host_lengths(lengths), "lengths")
     found = view(lengths, "lengths", stream)
     if found.ordinal != ordinal:
-        raise ValueError(f"lengths is on {_device_name(found.ordinal)}, must be on {_device_name(ordinal)}, as x is")
+        raise ValueError(f"lengths is on {_device_name(found.ordinal)}, but must be on {_device_name(ordinal)}, as x is")
     if found.dtype.kind not in "iu":
         raise wrong_lengths(found.dtype)
     if found.dtype.itemsize >= 4:
         return found
     if not hasattr(lengths, "astype"):
-        raise TypeError(f"lengths has dtype {found.dtype}, must have an integer dtype of 32 or 64 bits")
+        raise TypeError(f"lengths has dtype {found.dtype}, but must have an integer dtype of 32 or 64 bits")
     return view(lengths.astype("uint32"), "lengths", stream)
 
 
@@ -272,7 +272,7 @@ def fill_value_sequence(
     if out is None:
         out = _allocate(sizes, kind, device)
     elif device is not None:
-        raise TypeError("out is given with device, must be given alone: it has one")
+        raise TypeError("out is given with device, but must be given alone: it has one")
     handle = stream_of(out, stream)
     output = view(out, "out", handle)
     _check_out(output, sizes, kind, "")
@@ -284,7 +284,7 @@ def fill_value_sequence(
 
 
 def _allocate(sizes: tuple[int, ...], kind: np.dtype, device: str | None) -> Any:
-    required = "must be 'cpu', 'cuda', or such as 'cuda:1'"
+    required = "but must be 'cpu', 'cuda', or such as 'cuda:1'"
     if device is not None and not isinstance(device, str):
         raise TypeError(f"device is {shown(device)}, {required}")
     if device is None or device == "cpu":

@@ -32,11 +32,11 @@ Implementation = Literal["kernel", "xla"] | None
 def _check_versions(version: tuple[int, ...], header: str) -> None:
     """Refuses a JAX that is too old, and one whose foreign function interface is another than the handlers'."""
     if version < (0, 6, 0):
-        raise ImportError(f"JAX is {'.'.join(map(str, version))}, must be 0.6.0 or newer for dml_cuda.jax")
+        raise ImportError(f"JAX is {'.'.join(map(str, version))}, but must be 0.6.0 or newer for dml_cuda.jax")
     found = re.search(r"#define XLA_FFI_API_MAJOR (\d+)", header)
     if found and found[1] != "0":
         raise ImportError(
-            f"jaxlib has version {found[1]} of XLA's foreign function interface, must have 0: use another jaxlib or dml-cuda"
+            f"jaxlib has version {found[1]} of XLA's foreign function interface, but must have 0: use another jaxlib or dml-cuda"
         )
 
 
@@ -208,14 +208,14 @@ def _array(x: Any, name: str) -> tuple[Any, np.dtype[Any]]:
     if isinstance(x, np.ndarray) and not isinstance(x, np.ma.MaskedArray) or hasattr(type(x), "__jax_array__"):
         x = jax.numpy.asarray(x)
     if not isinstance(x, jax.Array):
-        raise TypeError(f"{name} is {of_type(x, full=True)}, must be an array of JAX or NumPy")
+        raise TypeError(f"{name} is {of_type(x, full=True)}, but must be an array of JAX or NumPy")
     try:
         dtype = np.dtype(x.dtype)
     except TypeError:
-        raise TypeError(f"{name} has dtype {x.dtype}, must have one of numbers or bool: see jax.random.key_data for keys") from None
+        raise TypeError(f"{name} has dtype {x.dtype}, but must have one of numbers or bool: see jax.random.key_data for keys") from None
     # int4 and similar types are packed on some devices.
     if re.fullmatch(r"u?(int|float)[1-7](_.*)?", dtype.name):
-        raise TypeError(f"{name} has dtype {x.dtype}, must have one whose elements are whole bytes")
+        raise TypeError(f"{name} has dtype {x.dtype}, but must have one whose elements are whole bytes")
     return x, dtype
 
 
@@ -269,11 +269,11 @@ def reverse_subsequences(
     if all(isinstance(size, int) for size in x.shape) and 0 not in x.shape:
         _validate(x.shape, dtype, front)
     if not isinstance(in_place, (bool, np.bool_)):
-        raise TypeError(f"in_place is {of_type(in_place)}, must be a bool")
+        raise TypeError(f"in_place is {of_type(in_place)}, but must be a bool")
     if implementation not in (None, "kernel", "xla"):
-        raise ValueError(f"implementation is {shown(implementation)}, must be None, 'kernel' or 'xla'")
+        raise ValueError(f"implementation is {shown(implementation)}, but must be None, 'kernel' or 'xla'")
     if in_place and implementation == "xla":
-        raise ValueError("in_place is True, must be False for the implementation 'xla': XLA itself decides what its code writes over")
+        raise ValueError("in_place is True, but must be False for the implementation 'xla': XLA itself decides what its code writes over")
     by_xla = implementation == "xla"
     if implementation is None and not in_place and lengths.shape[-1] == 1 and isinstance(x, jax.core.Tracer):
         # XLA's gather does not know how to split its result where partitions are types.
@@ -319,11 +319,11 @@ def reverse_padded_sequence(
     """
     x, _ = _array(x, "x")
     if x.ndim < 2:
-        raise ValueError(f"x has {x.ndim} dimensions, must have at least 2: time and batch")
+        raise ValueError(f"x has {x.ndim} dimensions, but must have at least 2: time and batch")
     batch = axis_from_front(batch_axis, x.shape, "batch_axis")
     time = axis_from_front(time_axis, x.shape, "time_axis")
     if batch == time:
-        raise ValueError(f"batch_axis and time_axis are {batch_axis} and {time_axis}, must be two axes of x")
+        raise ValueError(f"batch_axis and time_axis are {batch_axis} and {time_axis}, but must be two axes of x")
     lengths = _lengths(lengths)
     check_batch(lengths.shape, (x.shape[batch],))
     shape = tuple(size if d == batch else 1 for d, size in enumerate(x.shape))
@@ -348,14 +348,14 @@ def fill_value_sequence(shape: Shape, start: Number, delta: Number, dtype: Any) 
     """
     kind, data_type = fill_type(dtype)
     if kind.itemsize == 8 and not jax.config.jax_enable_x64:
-        raise TypeError(f"dtype is {kind}, must have at most 32 bits, or jax_enable_x64 must be on")
+        raise TypeError(f"dtype is {kind}, but must have at most 32 bits, or jax_enable_x64 must be on")
     sizes = fill_shape(shape, kind)
 
     def number(value: Any, name: str) -> Any:
         if not isinstance(value, jax.core.Tracer):
             return np.uint64(scalar_bits(value, data_type, name))
         if kind.kind == "f" or value.shape != () or not jax.numpy.issubdtype(value.dtype, np.integer):
-            raise TypeError(f"{name} is traced by JAX as {value.aval}, must be a number of Python or NumPy, or an integer for a dtype of integers")
+            raise TypeError(f"{name} is traced by JAX as {value.aval}, but must be a number of Python or NumPy, or an integer for a dtype of integers")
         return value
 
     first, step = number(start, "start"), number(delta, "delta")

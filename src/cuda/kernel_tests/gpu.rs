@@ -118,5 +118,5 @@ fn part() -> (usize, usize) {
     let numbers = text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
     numbers
         .filter(|(part, parts)| part < parts)
-        .unwrap_or_else(|| panic!("KERNEL_CASES is {text}, must be such as 0/4"))
+        .unwrap_or_else(|| panic!("KERNEL_CASES is {text}, but must be such as 0/4"))
 }

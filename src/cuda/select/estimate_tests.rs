@@ -52,7 +52,8 @@ pub(super) fn plan(columns: &[&str]) -> Plan {
 /// The files of benches/record/times: the name, which begins with the GPU, that GPU, and the times.
 fn recorded() -> Vec<(String, GpuTarget, String)> {
     let files = std::fs::read_dir(repository("benches/record/times")).expect("the records are in the repository");
-    let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    let paths = files.map(|file| file.expect("a file").path());
+    let mut files: Vec<_> = paths.filter(|path| path.extension().is_some_and(|ending| ending == "gz")).collect();
     files.sort_unstable();
     let read = |path: std::path::PathBuf| {
         let name = path.file_name().expect("a name").to_string_lossy().replace(".csv.gz", "");

@@ -34,7 +34,7 @@ impl Reverse {
             let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
             let width = if strings { Some(4) } else { element(element_type).map(|(_, width, _)| width) };
             let element_size = width.ok_or_else(|| {
-                format!("the element type of input is {element_type}, must be of 1, 2, 4 or 8 bytes, or string")
+                format!("the element type of input is {element_type}, but must be of 1, 2, 4 or 8 bytes, or string")
             })?;
             ort.shape(lengths, |length_type, sizes| {
                 let mut of_lanes = [1; MAX_RANK];
@@ -91,11 +91,11 @@ fn check_sequences(
     time: usize,
 ) -> Result<()> {
     if shape.len() < 2 {
-        return Err(format!("input has {} dimensions, must have at least 2", shape.len()).into());
+        return Err(format!("input has {} dimensions, but must have at least 2", shape.len()).into());
     }
     let (found, required) = (lengths.sizes, shape[batch]);
     if found != [required] {
-        return Err(format!("sequence_lens has shape {found:?}, must have [{required}], the batch size").into());
+        return Err(format!("sequence_lens has shape {found:?}, but must have [{required}], the batch size").into());
     }
     if node.is_on_host() {
         // SAFETY: ONNX Runtime's tensor is packed and on the host, and nobody writes it now.

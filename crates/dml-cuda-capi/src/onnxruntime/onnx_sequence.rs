@@ -18,7 +18,7 @@ const NOT_NUMERIC: &str = "the element type of start must be numeric";
 fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(Element, u64)> {
     let of = ort.shape(value, |number, shape| {
         if shape.iter().any(|&size| size != 1) {
-            return Err(format!("the shape of {name} is {shape:?}, must be that of one element").into());
+            return Err(format!("the shape of {name} is {shape:?}, but must be that of one element").into());
         }
         element(number).ok_or_else(|| NOT_NUMERIC.into())
     })?;
@@ -73,10 +73,12 @@ impl NodeDevice {
     pub fn fill(&self, context: *mut OrtKernelContext) -> Result<()> {
         let ort = self.ort;
         let shape = ort.input(context, 0)?;
-        let rank = ort.shape(shape, |_, of_shape| match *of_shape {
-            [rank @ 0..=32] => Ok(rank as usize),
-            _ => Err(format!("the shape of `shape` is {of_shape:?}, must be [rank], of at most 32 dimensions").into()),
-        })?;
+        let rank =
+            ort.shape(shape, |_, of_shape| match *of_shape {
+                [rank @ 0..=32] => Ok(rank as usize),
+                _ => Err(format!("the shape of `shape` is {of_shape:?}, but must be [rank], of at most 32 dimensions")
+                    .into()),
+            })?;
         let mut sizes = [0i64; 32];
         let from = ort.data(shape)?;
         // SAFETY: an int64 tensor of `rank` elements, at most 32, which ONNX Runtime puts on the host, aligned or not.

@@ -104,7 +104,7 @@ impl Op {
                 // ONNX Runtime reads axes in the same way: a time axis of 0 or not 0, both axes below 2.
                 if batch > 1 || time > 1 || batch == time {
                     let found = format!("batch_axis and time_axis are {batch} and {time}");
-                    return Err(format!("{found}, must be 0 and 1, or 1 and 0").into());
+                    return Err(format!("{found}, but must be 0 and 1, or 1 and 0").into());
                 }
                 let time = usize::from(time != 0);
                 Some(Reverse::Sequence { batch: 1 - time, time })

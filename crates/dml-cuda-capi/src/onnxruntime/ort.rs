@@ -162,7 +162,7 @@ impl Ort {
         // SAFETY: this call owns the allocator and releases it once.
         unsafe { ((*self.api).ReleaseAllocator)(allocator) };
         asked?;
-        usize::try_from(id).map_err(|_| format!("the device of the node is {id}, must be an ordinal").into())
+        usize::try_from(id).map_err(|_| format!("the device of the node is {id}, but must be an ordinal").into())
     }
 
     /// Writes a line to the session's log, at level INFO.
@@ -212,7 +212,7 @@ impl Ort {
             .and_then(|()| call!(self, GetDimensionsCount(info, &mut rank)))
             .and_then(|()| match rank {
                 0..=MAX_RANK => call!(self, GetDimensions(info, dims.as_mut_ptr(), rank)),
-                _ => Err(format!("the tensor has {rank} dimensions, must have at most {MAX_RANK}").into()),
+                _ => Err(format!("the tensor has {rank} dimensions, but must have at most {MAX_RANK}").into()),
             });
         // SAFETY: this call owns the object and releases it once.
         unsafe { ((*self.api).ReleaseTensorTypeAndShapeInfo)(info) };

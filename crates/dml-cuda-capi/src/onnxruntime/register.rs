@@ -60,7 +60,7 @@ fn replaced(value: &str, source: &str) -> Result<Vec<Kind>> {
     let kinds: Vec<Kind> = REPLACEABLE.into_iter().filter(|kind| names.contains(&&*kind.name())).collect();
     if !names.iter().all(|name| kinds.iter().any(|kind| kind.name() == *name)) {
         return Err(format!(
-            "{source} is `{value}`, must be `0`, `1` (ReverseSequence), or a list of the names \
+            "{source} is `{value}`, but must be `0`, `1` (ReverseSequence), or a list of the names \
              `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
         )
         .into());
@@ -136,7 +136,9 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
     for key in ort.config_keys(options)? {
         if key.starts_with("dml_cuda.") && ![REPLACE, REGISTERED].iter().any(|known| known.to_bytes() == key.as_bytes())
         {
-            return Err(format!("the session's configuration entry is `{key}`, must be `dml_cuda.replace_onnx`").into());
+            return Err(
+                format!("the session's configuration entry is `{key}`, but must be `dml_cuda.replace_onnx`").into()
+            );
         }
     }
     let (kinds, source) = wanted(options, ort)?;

@@ -81,7 +81,7 @@ impl<'a> Tensor<'a> {
         let cpu = &self.torch.cpu;
         let rank = self.get(cpu.dim, "aoti_torch_get_dim", 0)? as usize;
         if rank > MAX_RANK {
-            return wrong(format!("{name} has {rank} dimensions, must have at most {MAX_RANK}"));
+            return wrong(format!("{name} has {rank} dimensions, but must have at most {MAX_RANK}"));
         }
         // SAFETY: PyTorch keeps `rank` sizes and strides in the tensor, which lives as long as `self`. No kernel
         // changes them.

@@ -45,7 +45,7 @@ fn reverse(x: &Description, lengths: &Description, output: &Description, dim: i6
     let same_index = x.device_index == lengths.device_index || on_cpu;
     if x.device_type != lengths.device_type || !same_index {
         let [found, required] = [lengths, x].map(|tensor| place(torch, tensor));
-        return wrong(format!("lengths is on {found}, must be on {required}, as x"));
+        return wrong(format!("lengths is on {found}, but must be on {required}, as x"));
     }
     let of_output = if output.address == x.address { "x" } else { "the result" };
     let names = Names { input: "x", lengths: "lengths", output: of_output, axis: "dim" };

@@ -40,7 +40,7 @@ impl<'a> Call<'a> {
         let (args, rets, arguments) = (&self.frame.args, &self.frame.rets, COUNT - 1);
         if (args.size as usize, rets.size) != (arguments, 1) {
             let found = format!("the call has {} arguments and {} results", args.size, rets.size);
-            return wrong(format!("{found}, must have {arguments} and 1"));
+            return wrong(format!("{found}, but must have {arguments} and 1"));
         }
         let mut buffers = [Buffer { dtype: 0, tensor: ForeignTensor::packed(Address(0), &[]) }; COUNT];
         for (n, buffer) in buffers.iter_mut().enumerate() {
@@ -49,7 +49,7 @@ impl<'a> Call<'a> {
             // SAFETY: XLA's call frame has as many types and pointers as its `size`, which was compared above.
             let (kind, pointer) = unsafe { (*types.add(at), *pointers.add(at)) };
             if kind != XLA_FFI_BUFFER {
-                return wrong(format!("argument {n} has XLA's type {kind}, must be a buffer"));
+                return wrong(format!("argument {n} has XLA's type {kind}, but must be a buffer"));
             }
             // SAFETY: with this type, the pointer is that of a buffer of XLA's, which lives as long as the frame.
             let found = unsafe { &*pointer.cast::<XLA_FFI_Buffer>() };

@@ -23,10 +23,10 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
     let [x, lengths, output] = call.buffers()?;
     let axis = call.attribute("axis")?;
     let Some((width, _)) = element(x.dtype) else {
-        return wrong(format!("x has XLA's type {}, must have elements of 1, 2, 4, 8 or 16 bytes", x.dtype));
+        return wrong(format!("x has XLA's type {}, but must have elements of 1, 2, 4, 8 or 16 bytes", x.dtype));
     };
     if output.dtype != x.dtype {
-        return wrong(format!("the result has XLA's type {}, must have x's, {}", output.dtype, x.dtype));
+        return wrong(format!("the result has XLA's type {}, but must have x's, {}", output.dtype, x.dtype));
     }
     let in_words = |error: Error| Failure::of(error, &NAMES);
     let Some((_, Some(length_type))) = element(lengths.dtype) else {
@@ -45,7 +45,7 @@ pub fn fill_value_sequence(call: &Call<'_>) -> Result<(), Failure> {
     let [Buffer { dtype, tensor }] = call.buffers()?;
     let (start, delta) = (call.attribute("start")? as u64, call.attribute("delta")? as u64);
     let Some((_, Some(data_type))) = element(dtype) else {
-        let required = "must have float32, float16, or integers of 8 to 64 bits";
+        let required = "but must have float32, float16, or integers of 8 to 64 bits";
         return wrong(format!("the result has XLA's type {dtype}, {required}"));
     };
     if tensor.sizes.contains(&0) {

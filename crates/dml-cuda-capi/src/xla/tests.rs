@@ -90,7 +90,7 @@ fn only_an_execution_runs() {
         // SAFETY: a frame as XLA makes it.
         let failed = !unsafe { dml_cuda_xla_reverse_subsequences_cpu(&mut frame(&api, stage)) }.is_null();
         assert_eq!(failed, stage == XLA_FFI_EXECUTION_STAGE_EXECUTE);
-        let words = "the call has 0 arguments and 0 results, must have 2 and 1".to_owned();
+        let words = "the call has 0 arguments and 0 results, but must have 2 and 1".to_owned();
         assert_eq!(ERROR.take(), failed.then_some((XLA_FFI_ERROR_CODE_INVALID_ARGUMENT, words)));
     }
 }

@@ -54,7 +54,7 @@ static void devices(void) {
     uint32_t count = 77;
     CHECK(dml_cuda_onnxruntime_counters(&counters, NULL) == 0);
     CHECK(counters.Nodes == 0 && counters.Runs == 0 && counters.InPlaceRuns == 0);
-    FAILS(INVALID_ARGUMENT, "counters is NULL, must be where the result goes", dml_cuda_onnxruntime_counters(NULL, &error));
+    FAILS(INVALID_ARGUMENT, "counters is NULL, but must be where the result goes", dml_cuda_onnxruntime_counters(NULL, &error));
     CHECK(strcmp(dml_cuda_version(), VERSION) == 0);
     CHECK(dml_cuda_create_cpu_device(DML_CUDA_FEATURE_LEVEL_4_0, &device, &error) == 0 && error == NULL);
     CHECK(strcmp(dml_cuda_device_name(device), "CPU") == 0);
@@ -64,14 +64,14 @@ static void devices(void) {
     CHECK(support.DataTypeMask == 1u << DML_CUDA_TENSOR_DATA_TYPE_UINT32);
     CHECK(dml_cuda_check_tensor_support(device, 104, DML_CUDA_TENSOR_ROLE_INPUT, &support, NULL) == 0);
     CHECK(support.IsSupported == 0 && support.DataTypeMask == 0);
-    FAILS(INVALID_ARGUMENT, "the operator type is 105, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)",
+    FAILS(INVALID_ARGUMENT, "the operator type is 105, but must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)",
           dml_cuda_check_tensor_support(device, 105, 0, &support, &error));
-    FAILS(INVALID_ARGUMENT, "the tensor role is 3, must be one of DML_CUDA_TENSOR_ROLE_*",
+    FAILS(INVALID_ARGUMENT, "the tensor role is 3, but must be one of DML_CUDA_TENSOR_ROLE_*",
           dml_cuda_check_tensor_support(device, 106, 3, &support, &error));
     dml_cuda_destroy_device(device);
-    FAILS(INVALID_ARGUMENT, "the feature level is 0x4200, must be 0 or one of DML_CUDA_FEATURE_LEVEL_*",
+    FAILS(INVALID_ARGUMENT, "the feature level is 0x4200, but must be 0 or one of DML_CUDA_FEATURE_LEVEL_*",
           dml_cuda_create_cpu_device(0x4200, &device, &error));
-    FAILS(INVALID_ARGUMENT, "device is NULL, must be where the result goes", dml_cuda_create_cpu_device(0, NULL, &error));
+    FAILS(INVALID_ARGUMENT, "device is NULL, but must be where the result goes", dml_cuda_create_cpu_device(0, NULL, &error));
     CHECK(dml_cuda_device_name(NULL) == NULL && dml_cuda_device_feature_level(NULL) == 0);
     dml_cuda_destroy_device(NULL);
     /* A machine without a driver says so; one with GPUs has no GPU 1000. */
@@ -123,21 +123,21 @@ static void validation(void) {
     CHECK(dml_cuda_validate_as(&r.desc, "1.8.0", NULL) == 0);
     CHECK(dml_cuda_validate_as(&r.desc, "1.0.0", NULL) == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_validate_as(&r.desc, "6.4", NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
-    FAILS(INVALID_ARGUMENT, "directml_version is NULL, must be a text", dml_cuda_validate_as(&r.desc, NULL, &error));
+    FAILS(INVALID_ARGUMENT, "directml_version is NULL, but must be a text", dml_cuda_validate_as(&r.desc, NULL, &error));
     r.data.Strides = ZEROS;
     CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);
     /* Input that is not a descriptor. */
-    FAILS(INVALID_ARGUMENT, "OperatorDesc is NULL, must be a pointer", dml_cuda_validate(NULL, 0, &error));
-    WRONG(r.desc.Type = 1, INVALID_ARGUMENT, "the operator type is 1, must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)");
-    WRONG(r.desc.Desc = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc is NULL, must be a pointer");
-    WRONG(r.reverse.OutputTensor = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc.OutputTensor is NULL, must be a pointer");
-    WRONG(r.input.Type = 0, INVALID_ARGUMENT, "ReverseSubsequencesDesc.InputTensor.Type is 0, must be 1 (BUFFER)");
+    FAILS(INVALID_ARGUMENT, "OperatorDesc is NULL, but must be a pointer", dml_cuda_validate(NULL, 0, &error));
+    WRONG(r.desc.Type = 1, INVALID_ARGUMENT, "the operator type is 1, but must be 104 (FILL_VALUE_SEQUENCE) or 106 (REVERSE_SUBSEQUENCES)");
+    WRONG(r.desc.Desc = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc is NULL, but must be a pointer");
+    WRONG(r.reverse.OutputTensor = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc.OutputTensor is NULL, but must be a pointer");
+    WRONG(r.input.Type = 0, INVALID_ARGUMENT, "ReverseSubsequencesDesc.InputTensor.Type is 0, but must be 1 (BUFFER)");
     WRONG(r.lengths.DataType = 14, INVALID_ARGUMENT,
-          "ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is 14, must be 1 (FLOAT32) to 13 (INT4)");
-    WRONG(r.data.Flags = 2, INVALID_ARGUMENT, "ReverseSubsequencesDesc.InputTensor.Flags is 0x2, must be 0 or 1 (OWNED_BY_DML)");
-    WRONG(r.data.Sizes = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc.InputTensor.Sizes is NULL, must be a pointer");
+          "ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is 14, but must be 1 (FLOAT32) to 13 (INT4)");
+    WRONG(r.data.Flags = 2, INVALID_ARGUMENT, "ReverseSubsequencesDesc.InputTensor.Flags is 0x2, but must be 0 or 1 (OWNED_BY_DML)");
+    WRONG(r.data.Sizes = NULL, INVALID_ARGUMENT, "ReverseSubsequencesDesc.InputTensor.Sizes is NULL, but must be a pointer");
     WRONG(r.data.DimensionCount = 4000000000u, VALIDATION,
-          "ReverseSubsequencesDesc.InputTensor.DimensionCount is 4000000000, must be from 1 to 8 (tensor.dimension_count)");
+          "ReverseSubsequencesDesc.InputTensor.DimensionCount is 4000000000, but must be from 1 to 8 (tensor.dimension_count)");
     reversal(&r);
     r.data.DimensionCount = 0;
     CHECK(dml_cuda_validate(&r.desc, 0, NULL) == DML_CUDA_STATUS_VALIDATION);
@@ -177,38 +177,38 @@ static void dispatches(void) {
         && other[7] == 5 && data[0] == 1);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, NULL, &error) == 0 && error == NULL);
     CHECK(data[0] == 2 && data[1] == 1 && data[2] == 3 && data[4] == 8 && data[7] == 5);
-    FAILS(BINDING, "the number of inputs is 200, must be 2 (binding.count)", dml_cuda_dispatch(compiled, inputs, 200, data, NULL, &error));
-    FAILS(BINDING, "the number of inputs is 0, must be 2 (binding.count)", dml_cuda_dispatch(compiled, NULL, 0, data, NULL, &error));
-    FAILS(INVALID_ARGUMENT, "inputs is NULL, must be a pointer", dml_cuda_dispatch(compiled, NULL, 2, data, NULL, &error));
-    FAILS(BINDING, "the pointer of OutputTensor is null, must be the address of its first element (binding.null)",
+    FAILS(BINDING, "the number of inputs is 200, but must be 2 (binding.count)", dml_cuda_dispatch(compiled, inputs, 200, data, NULL, &error));
+    FAILS(BINDING, "the number of inputs is 0, but must be 2 (binding.count)", dml_cuda_dispatch(compiled, NULL, 0, data, NULL, &error));
+    FAILS(INVALID_ARGUMENT, "inputs is NULL, but must be a pointer", dml_cuda_dispatch(compiled, NULL, 2, data, NULL, &error));
+    FAILS(BINDING, "the pointer of OutputTensor is null, but must be the address of its first element (binding.null)",
           dml_cuda_dispatch(compiled, inputs, 2, NULL, NULL, &error));
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, data, &error) == DML_CUDA_STATUS_BINDING);
     CHECK(strstr(dml_cuda_error_message(error), "(dispatch.stream)") != NULL);
     dml_cuda_destroy_error(error);
-    sprintf(words, "the range of OutputTensor at pointer %p overlaps that of InputTensor at pointer %p, must be the same range, to run "
+    sprintf(words, "the range of OutputTensor at pointer %p overlaps that of InputTensor at pointer %p, but must be the same range, to run "
             "in place, or lie apart (binding.overlap)", (void *)(data + 1), (void *)data);
     FAILS(BINDING, words, dml_cuda_dispatch(compiled, inputs, 2, data + 1, NULL, &error));
-    sprintf(words, "the range of OutputTensor at pointer %p overlaps that of SequenceLengthsTensor at pointer %p, must lie apart "
+    sprintf(words, "the range of OutputTensor at pointer %p overlaps that of SequenceLengthsTensor at pointer %p, but must lie apart "
             "(binding.overlap)", (void *)(far + 33), (void *)(far + 32));
     FAILS(BINDING, words, dml_cuda_dispatch(compiled, far_lengths, 2, far + 33, NULL, &error));
-    FAILS(INVALID_ARGUMENT, "compiled is NULL, must be a pointer", dml_cuda_dispatch(NULL, inputs, 2, data, NULL, &error));
+    FAILS(INVALID_ARGUMENT, "compiled is NULL, but must be a pointer", dml_cuda_dispatch(NULL, inputs, 2, data, NULL, &error));
     dml_cuda_destroy_compiled_operator(compiled);
-    FAILS(INVALID_ARGUMENT, "CompileOptions.PointerAlignment is 24, must be 0 or a power of two (compile.pointer_alignment)",
+    FAILS(INVALID_ARGUMENT, "CompileOptions.PointerAlignment is 24, but must be 0 or a power of two (compile.pointer_alignment)",
           dml_cuda_compile_operator(device, op, &options, &compiled, &error));
     options.PointerAlignment = 4;
     options.InPlace = 3;
-    FAILS(INVALID_ARGUMENT, "CompileOptions.InPlace is 3, must be one of DML_CUDA_IN_PLACE_*",
+    FAILS(INVALID_ARGUMENT, "CompileOptions.InPlace is 3, but must be one of DML_CUDA_IN_PLACE_*",
           dml_cuda_compile_operator(device, op, &options, &compiled, &error));
     options.InPlace = DML_CUDA_IN_PLACE_ALWAYS;
     options.Flags = 0x100 | DML_CUDA_SPECIALIZE;
-    FAILS(INVALID_ARGUMENT, "CompileOptions.Flags is 0x101, must be 0, or made of DML_CUDA_SPECIALIZE and DML_CUDA_MEASURE",
+    FAILS(INVALID_ARGUMENT, "CompileOptions.Flags is 0x101, but must be 0, or made of DML_CUDA_SPECIALIZE and DML_CUDA_MEASURE",
           dml_cuda_compile_operator(device, op, &options, &compiled, &error));
     options.Flags = DML_CUDA_MEASURE;
     CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
     dml_cuda_destroy_compiled_operator(compiled);
     options.Flags = DML_CUDA_SPECIALIZE;
     CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
-    FAILS(BINDING, "the dispatch is not in place, must be, as CompileOptions.InPlace is ALWAYS (binding.promise)",
+    FAILS(BINDING, "the dispatch is not in place, but must be, as CompileOptions.InPlace is ALWAYS (binding.promise)",
           dml_cuda_dispatch(compiled, inputs, 2, other, NULL, &error));
     /* Objects can be destroyed in any order. */
     dml_cuda_destroy_device(device);
@@ -234,10 +234,10 @@ static void arrays(void) {
     CHECK(dml_cuda_dispatch(compiled, NULL, 0, doubles, NULL, &error) == 0 && doubles[0] == 1 && doubles[7] == 4.5);
     dml_cuda_destroy_compiled_operator(compiled);
     output.StridesInBytes = strides;
-    FAILS(INVALID_ARGUMENT, "output has Sizes [1, 1, 1, 1, 1, 1, 1, 2, 4], must be packed, or have at most 8 dimensions",
+    FAILS(INVALID_ARGUMENT, "output has Sizes [1, 1, 1, 1, 1, 1, 1, 2, 4], but must be packed, or have at most 8 dimensions",
           dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, &compiled,
                                     &error));
-    FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 8, must be 4, that of INT32",
+    FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 8, but must be 4, that of INT32",
           dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT32, &start, &delta, &compiled,
                                     &error));
     /* In place, where two lanes share their memory. */
@@ -245,7 +245,7 @@ static void arrays(void) {
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error)
         == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Found, "[0, 8] bytes") == 0);
-    FAILS(VALIDATION, "ReverseSubsequencesDesc.OutputTensor.Strides is [0, 8] bytes, must be strides that place no two elements of "
+    FAILS(VALIDATION, "ReverseSubsequencesDesc.OutputTensor.Strides is [0, 8] bytes, but must be strides that place no two elements of "
           "Sizes [2, 4] in the same memory (output.strides.nonzero)", dml_cuda_error_status(error));
     output.StridesInBytes = NULL;
     /* No size may be 0. */
@@ -261,11 +261,11 @@ static void arrays(void) {
         == DML_CUDA_STATUS_VALIDATION);
     DML_CUDA_ARRAY narrow = {doubles, 2, 4, sizes + 7, NULL}, short_one = {doubles, 1, 8, sizes + 8, NULL},
         sizeless = {doubles, 2, 0, sizes + 7, NULL};
-    FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 4, must be 8, the input's",
+    FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 4, but must be 8, the input's",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &narrow, 1, &compiled, &error));
-    FAILS(INVALID_ARGUMENT, "OutputTensor has shape [4], must have InputTensor's [2, 4]",
+    FAILS(INVALID_ARGUMENT, "OutputTensor has shape [4], but must have InputTensor's [2, 4]",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &short_one, 1, &compiled, &error));
-    FAILS(INVALID_ARGUMENT, "an element of InputTensor is 0 bytes, must be from 1 to 34359738360",
+    FAILS(INVALID_ARGUMENT, "an element of InputTensor is 0 bytes, but must be from 1 to 34359738360",
           dml_cuda_compile_reversal(device, &sizeless, &of_lengths, &output, 1, &compiled, &error));
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == 0);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, doubles, NULL, &error) == 0 && doubles[0] == 1.5 && doubles[5] == 3);
@@ -293,7 +293,7 @@ static void arrays_at_once(void) {
     CHECK(dml_cuda_wait_for_stream(device, NULL, NULL, &error) == 0 && error == NULL);
     CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 2, NULL, &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_words(error, &names, &words) == 0);
-    CHECK(strcmp(words, "dim is 2, must be from -2 to 1, of an x of 2 dimensions") == 0);
+    CHECK(strcmp(words, "dim is 2, but must be from -2 to 1, of an x of 2 dimensions") == 0);
     CHECK(dml_cuda_error_words(error, NULL, &words) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_words(error, &names, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     dml_cuda_free_string(words);
@@ -307,7 +307,7 @@ static void arrays_at_once(void) {
     CHECK(place.Tensor == DML_CUDA_TENSOR_ROLE_INPUT && place.Index == -1 && strcmp(place.Field, "Sizes") == 0);
     CHECK(dml_cuda_error_violation_place(error, 99, &place) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_words(error, &names, &words) == 0);
-    CHECK(strstr(words, "x.Sizes is [65536, 65537], which is 4295032832 elements, must be") == words);
+    CHECK(strstr(words, "x.Sizes is [65536, 65537], which is 4295032832 elements, but must be") == words);
     dml_cuda_free_string(words);
     dml_cuda_destroy_error(error);
     rows = (DML_CUDA_ARRAY){bytes + 1, 1, 8, of_bytes, NULL};
@@ -316,7 +316,7 @@ static void arrays_at_once(void) {
     CHECK(filled[0] == 1 && filled[1] == 1.5 && bytes[0] == 9 && bytes[17] == 0);
     const int64_t nothing[] = {0, -8};
     rows.Rank = 2, rows.Sizes = nothing;
-    FAILS(INVALID_ARGUMENT, "dimension 1 of OutputTensor is -8, must be at least 0",
+    FAILS(INVALID_ARGUMENT, "dimension 1 of OutputTensor is -8, but must be at least 0",
           dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error));
     rows.Rank = 1;
     rows.Sizes = empty;

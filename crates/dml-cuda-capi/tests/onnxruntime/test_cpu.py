@@ -79,12 +79,12 @@ class ReverseSequence(unittest.TestCase):
     def test_lengths_that_do_not_fit_are_named(self):
         """Also those of tensors without elements."""
         for shape, lengths, words in [
-            ((4, 3), [1, 5, 2], r"dml_cuda ReverseSequence: sequence_lens\[1\] is 5, must be from 0 to 4, the size of the time axis"),
-            ((4, 3), [1, 2, -1], r"sequence_lens\[2\] is -1, must be from 0 to 4"),
-            ((4, 3), [1, 2], r"sequence_lens has shape \[2\], must have \[3\], the batch size"),
-            ((0, 2), [1, 0], r"sequence_lens\[0\] is 1, must be from 0 to 0"),
-            ((3, 0), [1], r"sequence_lens has shape \[1\], must have \[0\]"),
-            ((2, 1, 0), [3], r"sequence_lens\[0\] is 3, must be from 0 to 2"),
+            ((4, 3), [1, 5, 2], r"dml_cuda ReverseSequence: sequence_lens\[1\] is 5, but must be from 0 to 4, the size of the time axis"),
+            ((4, 3), [1, 2, -1], r"sequence_lens\[2\] is -1, but must be from 0 to 4"),
+            ((4, 3), [1, 2], r"sequence_lens has shape \[2\], but must have \[3\], the batch size"),
+            ((0, 2), [1, 0], r"sequence_lens\[0\] is 1, but must be from 0 to 0"),
+            ((3, 0), [1], r"sequence_lens has shape \[1\], but must have \[0\]"),
+            ((2, 1, 0), [3], r"sequence_lens\[0\] is 3, but must be from 0 to 2"),
         ]:
             made = session(reverse_sequence(np.float32, shape, dynamic=True))
             with self.subTest(words), self.assertRaisesRegex(Exception, words):
@@ -92,11 +92,11 @@ class ReverseSequence(unittest.TestCase):
 
     def test_attributes_and_ranks_that_cannot_be_are_named(self):
         node = helper.make_node("ReverseSequence", ["x", "l"], ["y"], time_axis=1, batch_axis=1)
-        with self.assertRaisesRegex(Exception, "batch_axis and time_axis are 1 and 1, must be 0 and 1, or 1 and 0"):
+        with self.assertRaisesRegex(Exception, "batch_axis and time_axis are 1 and 1, but must be 0 and 1, or 1 and 0"):
             session(model([node], [("x", np.int8, [2, 2]), ("l", np.int64, [2])], [("y", np.int8, [2, 2])]))
         node = helper.make_node("ReverseSequence", ["x", "l"], ["y"])
         made = session(model([node], [("x", np.int8, ["a"]), ("l", np.int64, ["b"])], [("y", np.int8, ["a"])]))
-        with self.assertRaisesRegex(Exception, "input has 1 dimensions, must have at least 2"):
+        with self.assertRaisesRegex(Exception, "input has 1 dimensions, but must have at least 2"):
             made.run(None, {"x": np.zeros(2, np.int8), "l": np.zeros(2, np.int64)})
 
     def test_a_buffer_that_nobody_reads_again_is_reversed_in_place(self):
@@ -146,13 +146,13 @@ class Range(unittest.TestCase):
 
     def test_what_gives_no_range_is_named(self):
         for dtype in (np.float32, np.float64, np.int16, np.int32, np.int64):
-            with self.assertRaisesRegex(Exception, "dml_cuda Range: delta is 0, must be another number"):
+            with self.assertRaisesRegex(Exception, "dml_cuda Range: delta is 0, but must be another number"):
                 run_range(dtype, 0, 1, 0)
         for start, limit, delta in [(np.nan, 1, 1), (0, np.nan, 1), (0, 1, np.nan), (np.inf, np.inf, 1),
                 (0, np.inf, 1), (-np.inf, 0, 1)]:
-            with self.assertRaisesRegex(Exception, f"start is {start}.*, limit .*, must give a finite number of elements".replace("nan", "NaN")):
+            with self.assertRaisesRegex(Exception, f"start is {start}.*, limit .*, but must give a finite number of elements".replace("nan", "NaN")):
                 run_range(np.float32, start, limit, delta)
-        with self.assertRaisesRegex(Exception, r"the output has 3\d+ elements, must have fewer than 2³²"):
+        with self.assertRaisesRegex(Exception, r"the output has 3\d+ elements, but must have fewer than 2³²"):
             run_range(np.float64, 0, 3e38, 1)
         with self.assertRaisesRegex(Exception, "the output has 10000000000 elements"):
             run_range(np.int64, 0, 10**10, 1)
@@ -192,21 +192,21 @@ class OwnDomain(unittest.TestCase):
             same(run([2, 3], 5, 2), np.array([[5, 7, 9], [11, 13, 15]], dtype))
             same(run([], 5, 2), np.array(5, dtype))
             same(run([0, 3], 5, 2), np.zeros((0, 3), dtype))
-            with self.assertRaisesRegex(Exception, r"the shape is \[-1, 2\], must have sizes of at least 0"):
+            with self.assertRaisesRegex(Exception, r"the shape is \[-1, 2\], but must have sizes of at least 0"):
                 run([-1, 2], 5, 2)
             with self.assertRaisesRegex(Exception, "fewer than 2³² elements"):
                 run([1 << 16, 1 << 16], 5, 2)
 
     def test_errors_name_what_does_not_fit(self):
         for shape, lengths_shape, axis, words in [
-            ((4, 6), (3, 1), 1, r"sequence_lengths has shape \[3, 1\], must broadcast to \[4, 1\], input's with 1 at axis"),
-            ((4, 6), (4, 1), 2, "axis is 2, must be from -2 to 1, of an input of 2 dimensions"),
+            ((4, 6), (3, 1), 1, r"sequence_lengths has shape \[3, 1\], but must broadcast to \[4, 1\], input's with 1 at axis"),
+            ((4, 6), (4, 1), 2, "axis is 2, but must be from -2 to 1, of an input of 2 dimensions"),
         ]:
             made = session(subsequences(np.float32, shape, np.uint32, lengths_shape, axis))
             with self.assertRaisesRegex(Exception, f"dml_cuda ReverseSubsequences: {words}"):
                 made.run(None, {"x": np.zeros(shape, np.float32), "l": np.zeros(lengths_shape, np.uint32)})
         made = session(subsequences(np.float32, (2, 2), np.int64, (2, 1), 1))
-        with self.assertRaisesRegex(Exception, r"sequence_lengths\[1, 0\] is -3, must be at least 0"):
+        with self.assertRaisesRegex(Exception, r"sequence_lengths\[1, 0\] is -3, but must be at least 0"):
             made.run(None, {"x": np.zeros((2, 2), np.float32), "l": np.array([[1], [-3]])})
 
 
@@ -278,7 +278,7 @@ class Registration(unittest.TestCase):
         for value, required in [("0", False), ("1", True), ("ReverseSequence", True), ("Range", False), ("Range,ReverseSequence", True), (" Range , ReverseSequence", True)]:
             self.assertEqual(self.replaced((entry, value), None), required, value)
         for value in ("", "2", "true", "yes", "Range,", "range", "x" * 1000):
-            with self.assertRaisesRegex(Exception, "dml_cuda.replace_onnx is `.*`, must be `0`, `1` .ReverseSequence., or a list of the names `ReverseSequence` and `Range`"):
+            with self.assertRaisesRegex(Exception, "dml_cuda.replace_onnx is `.*`, but must be `0`, `1` .ReverseSequence., or a list of the names `ReverseSequence` and `Range`"):
                 self.replaced((entry, value), None)
 
     def test_registering_again_adds_what_the_entry_asks_for_since(self):
@@ -301,7 +301,7 @@ class Registration(unittest.TestCase):
         ]:  # fmt: skip
             with self.subTest(value, steps=steps), variable(value):
                 self.assertEqual(self.replaced(*steps), required)
-        refused = "the environment variable DML_CUDA_REPLACE_ONNX is `.*`, must be `0`, `1` .ReverseSequence., or a list of the names"
+        refused = "the environment variable DML_CUDA_REPLACE_ONNX is `.*`, but must be `0`, `1` .ReverseSequence., or a list of the names"
         for value, steps, words in [
             *((value, [None], refused) for value in ("", "2", "true", "Range,", os.fsdecode(b"\xff1"))),
             ("2", [(entry, "1"), None], refused),
@@ -359,7 +359,7 @@ ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
     def test_keys_of_this_library_are_checked_and_no_others(self):
         for key in ("dml_cuda.replace_onx", "dml_cuda.Replace_onnx", "dml_cuda."):
             if ort.__version__ >= "1.23":
-                with self.assertRaisesRegex(Exception, f"dml_cuda: the session's configuration entry is `{key}`, must be `dml_cuda.replace_onnx`"):
+                with self.assertRaisesRegex(Exception, f"dml_cuda: the session's configuration entry is `{key}`, but must be `dml_cuda.replace_onnx`"):
                     self.replaced((key, "1"), None)
             else:
                 self.assertFalse(self.replaced((key, "1"), None))

@@ -342,7 +342,7 @@ class Opsets(unittest.TestCase):
                     (5, 5, 1), (0, 60000, 7)]:
                 np.testing.assert_array_equal(*(here.run(None, scalars(start, limit, delta))[0]
                     for here in (ours, theirs)))
-            with self.assertRaisesRegex(Exception, "delta is 0, must be another number"):
+            with self.assertRaisesRegex(Exception, "delta is 0, but must be another number"):
                 ours.run(None, scalars(0, 1, 0))
 
 

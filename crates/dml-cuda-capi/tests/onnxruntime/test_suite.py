@@ -72,7 +72,7 @@ class Outputs(unittest.TestCase):
                 if shape[2] == 1:
                     self.assertEqual(len(worker.run_case(case, SETTINGS)["timed"]["samples"]), 2)
                 else:
-                    with self.assertRaisesRegex(RuntimeError, r"^the output is wrong: element \[.*\] is .*, must be .*; \d+ of these 1536 elements differ$"):
+                    with self.assertRaisesRegex(RuntimeError, r"^the output is wrong: element \[.*\] is .*, but must be .*; \d+ of these 1536 elements differ$"):
                         worker.run_case(case, SETTINGS)
             self.assertEqual(len(worker.run_case(case, SETTINGS)["timed"]["samples"]), 2)
 
@@ -91,7 +91,7 @@ class Outputs(unittest.TestCase):
             self.assertIn("adds delta repeatedly", note or "adds delta repeatedly")
             for off in (exact, sums):
                 off[20000] += 1
-                with self.assertRaisesRegex(RuntimeError, "the output is wrong: element .* is .*, must be"):
+                with self.assertRaisesRegex(RuntimeError, "the output is wrong: element .* is .*, but must be"):
                     worker.check(case, inputs, off)
 
     def test_a_kernel_of_another_provider_is_not_timed(self):

@@ -45,8 +45,9 @@ pub fn time(
 ) -> Result<ExitCode, String> {
     let case = suite::named(name);
     let device = &open(case.is_some_and(Case::is_baseline))?;
-    let case = case.ok_or_else(|| format!("the case is '{name}', must be one of this program's"))?;
-    let work = case.work.as_ref().ok_or_else(|| format!("the case '{name}' is compared, must be one that is timed"))?;
+    let case = case.ok_or_else(|| format!("the case is '{name}', but must be one of this program's"))?;
+    let work =
+        case.work.as_ref().ok_or_else(|| format!("the case '{name}' is compared, but must be one that is timed"))?;
     events::line(&events::device(device, true, device.compile_options()))?;
     let timed = match work.mode.is_baseline() {
         true => baseline(work, is_cold, times, device).map(|samples| vec![samples]),
@@ -180,7 +181,7 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
             if found != required {
                 let n = found.iter().zip(&*required).take_while(|(a, b)| a == b).count();
                 let (at, found, required) = (at + n as u64, found[n], required[n]);
-                return Err(format!("byte {at} of the output is {found:#04x}, must be {required:#04x}").into());
+                return Err(format!("byte {at} of the output is {found:#04x}, but must be {required:#04x}").into());
             }
         }
     }

@@ -29,14 +29,14 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     let is_input =
         |path: &Path, run: &PathBuf| matches!((path.canonicalize(), run.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if let Some(path) = to.filter(|path| options.runs.iter().any(|run| is_input(path, run))) {
-        return Err(format!("{}: it is a run of this report, must be another file", shown_path(path)));
+        return Err(format!("{}: it is a run of this report, but must be another file", shown_path(path)));
     }
     let in_file = |error: String| format!("{}: {error}", shown_path(to.unwrap_or(Path::new(""))));
     to.map_or(Ok(()), |path| whole_file::can_write_result(path, options.overwrite, Run::is_at)).map_err(in_file)?;
     let comparison = Comparison::new(&runs, options.threshold);
     let has_causes = |row: &Row| row.causes.iter().any(Option::is_some);
     if runs.len() > 1 && !comparison.is_compared() && !comparison.rows.iter().any(has_causes) {
-        return Err("the runs share no case and no output, must be of the same cases".to_owned());
+        return Err("the runs share no case and no output, but must be of the same cases".to_owned());
     }
     let written = schema::marked(&written(&comparison, format)?);
     match to {
@@ -72,7 +72,7 @@ fn read(options: &Report) -> Result<Vec<Run>, String> {
     let mut runs = options.runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     let (labels, most) = (&options.label, runs.len());
     if labels.len() > most {
-        return Err(format!("--label is given {} times, must be at most {most}, once a run", labels.len()));
+        return Err(format!("--label is given {} times, but must be at most {most}, once a run", labels.len()));
     }
     runs.iter_mut().zip(labels).for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);
@@ -96,7 +96,7 @@ fn format_of(path: &Path) -> Result<ReportFormat, String> {
     let Some(ending) = path.extension() else { return Ok(ReportFormat::Table) };
     ReportFormat::from_str(&ending.to_string_lossy(), true).map_err(|_| {
         let endings = ".txt, .md, .csv, .json, .html or .svg";
-        format!("the name of {} has no ending of a format, must be {endings}, or give --format", shown_path(path))
+        format!("the name of {} has no ending of a format, but must be {endings}, or give --format", shown_path(path))
     })
 }
 

@@ -183,12 +183,12 @@ impl Run {
         for Timed { work, outcome, baseline, .. } in &self.cases {
             let wrong = outcome.samples().iter().chain(baseline).find(|value| !(1e-6..=1e12).contains(*value));
             let why = match (outcome, wrong) {
-                _ if !seen.insert(work.name()) => "is there twice, must be there once",
-                _ if work.bytes == 0 => "has 0 bytes, must move at least one",
+                _ if !seen.insert(work.name()) => "is there twice, but must be there once",
+                _ if work.bytes == 0 => "has 0 bytes, but must move at least one",
                 (Outcome::Each(samples) | Outcome::Medians(samples), _) if samples.is_empty() => {
-                    "has no samples, must have at least one"
+                    "has no samples, but must have at least one"
                 }
-                (_, Some(wrong)) => &format!("has a time of {wrong:e}, must be from 1e-6 to 1e12 microseconds"),
+                (_, Some(wrong)) => &format!("has a time of {wrong:e}, but must be from 1e-6 to 1e12 microseconds"),
                 _ => continue,
             };
             return Err(format!("the case '{}' {why}", shown(&work.name())));

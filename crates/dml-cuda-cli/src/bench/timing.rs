@@ -53,7 +53,7 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
         let tried = if timeouts < 3 { runner.answer(case) } else { Err(NOT_TRIED.to_owned()) };
         let answer = tried.and_then(|answer| match &device {
             Some(first) if *first != answer.device => {
-                Err(format!("it ran on {}, must run on {first} as the cases before it", answer.device))
+                Err(format!("it ran on {}, but must run on {first} as the cases before it", answer.device))
             }
             _ => Ok(answer),
         });
@@ -167,7 +167,7 @@ fn is_changed(written: Option<&str>, path: &Path) -> bool {
 /// Writes the run, over what this bench wrote of it before, or over an older one.
 fn write(run: &Run, written: &mut Option<String>, options: &Bench, replaces: bool) -> Result<(), String> {
     if !replaces && !is_printed(options) && is_changed(written.as_deref(), &options.output) {
-        return Err("another program has written it, must stay as this bench wrote it".to_owned());
+        return Err("another program has written it, but must stay as this bench wrote it".to_owned());
     }
     let text = run.to_json()?;
     let overwrite = written.is_some() || options.overwrite;

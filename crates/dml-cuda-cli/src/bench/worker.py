@@ -106,7 +106,7 @@ def check(case, inputs, found):
     place, count = [int(index) for index in at], f"{np.count_nonzero(differs)} of these {differs.size} elements differ"
     # Bits tell NaNs and zeros apart.
     named = lambda array: f"{array[at]} ({array.view(bits)[at]:#x})"
-    raise RuntimeError(f"the output is wrong: element {place} is {named(found)}, must be {named(required)}; {count}")
+    raise RuntimeError(f"the output is wrong: element {place} is {named(found)}, but must be {named(required)}; {count}")
 
 
 # One case, in a process of its own, so that a lost device or a crash ends only this case.
@@ -220,7 +220,7 @@ def plugin_device(library, index):
     if index >= len(devices):
         named = (f"{short(device.ep_name)} on {device_name(device)}" for device in devices)
         listed = ", ".join(f"{at} ({name})" for at, name in enumerate(named))
-        raise RuntimeError(f"--adapter is {index}, must be one of {listed}")
+        raise RuntimeError(f"--adapter is {index}, but must be one of {listed}")
     return devices[index]
 
 

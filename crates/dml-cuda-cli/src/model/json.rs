@@ -154,10 +154,10 @@ impl<'a> Parser<'a> {
             })?;
             let gap = &self.text[end..self.scanner.token_start()];
             if gap.contains(|c| !matches!(c, ' ' | '\t' | '\n' | '\r')) {
-                self.refuse(format_args!("{gap:?} is between values, must be JSON's white space"));
+                self.refuse(format_args!("{gap:?} is between values, but must be JSON's white space"));
             }
             if in_line && self.token.is_some() && !gap.contains('\n') {
-                self.refuse(format_args!("a comment ends with {gap:?}, must end with {:?}", "\n"));
+                self.refuse(format_args!("a comment ends with {gap:?}, but must end with {:?}", "\n"));
             }
             if !matches!(self.token, Some(Token::CommentLine(_) | Token::CommentBlock(_))) {
                 break;
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
         if let Some(Token::String(_)) = self.token {
             let literal = &self.text[self.scanner.token_start()..self.scanner.token_end()];
             if let Some(found) = literal.chars().find(|character| *character < ' ') {
-                self.refuse(format_args!("a string has the character {found:?}, must have an escape"));
+                self.refuse(format_args!("a string has the character {found:?}, but must have an escape"));
             }
         }
         Ok(())
@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
             Some(Token::Number(text)) => {
                 if !rapidjson_reads(text) {
                     let (found, required) = (shown(text), "a number that RapidJSON 1.1.0 reads, such as 0");
-                    self.refuse(format_args!("a number is {found}, must be {required}"));
+                    self.refuse(format_args!("a number is {found}, but must be {required}"));
                 }
                 Kind::Number(text)
             }

@@ -46,7 +46,7 @@ impl<'a> Node<'a> {
 
     /// An error about this value.
     pub fn error(&self, found: impl fmt::Display, required: impl fmt::Display) -> String {
-        format!("{} is {found}, must be {required}", self.place())
+        format!("{} is {found}, but must be {required}", self.place())
     }
 
     /// An error about a name that is none of these.

@@ -37,7 +37,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     let (dtype, is_fortran, shape) =
         entries(&header).map_err(|error| format!("it is not a .npy file, by its header: {error}"))?;
     if is_fortran && shape.len() > 1 {
-        return Err("it is in Fortran order, must be in C order (numpy.ascontiguousarray)".to_owned());
+        return Err("it is in Fortran order, but must be in C order (numpy.ascontiguousarray)".to_owned());
     }
     let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
     let mut whole = TensorDataType::ALL.into_iter().filter(|data_type| data_type.size_in_bits() >= 8);
@@ -46,7 +46,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     let Some(data_type) = data_type.filter(|_| matches!(order, "<" | ">" | "|" | "=")) else {
         let dtype = shown(&dtype);
         return Err(format!(
-            "its dtype is {dtype}, must be a float of 2, 4 or 8 bytes, an integer of 1, 2, 4 or 8, or a bool"
+            "its dtype is {dtype}, but must be a float of 2, 4 or 8 bytes, an integer of 1, 2, 4 or 8, or a bool"
         ));
     };
     let width = (data_type.size_in_bits() / 8) as usize;
@@ -67,7 +67,7 @@ fn entries(header: &str) -> json::Result<(String, bool, Vec<u64>)> {
     let root = Node::root(&document);
     let entries = root.members()?.len();
     if entries > 3 {
-        return Err(format!("{entries} entries, must be descr, fortran_order and shape"));
+        return Err(format!("{entries} entries, but must be descr, fortran_order and shape"));
     }
     let shape = root.require("shape")?.each(|size| size.unsigned())?;
     Ok((root.require("descr")?.string()?.to_owned(), root.require("fortran_order")?.boolean()?, shape))
@@ -121,7 +121,7 @@ mod tests {
             ),
             (
                 "(4, ), 'x': 1",
-                "it is not a .npy file, by its header: 4 entries, must be descr, fortran_order and shape",
+                "it is not a .npy file, by its header: 4 entries, but must be descr, fortran_order and shape",
             ),
             ("(0xFFFFFFFFFFFFFFFF, 9)", "it is not a .npy file, by its header: line 1, column "),
             (&"(".repeat(60), "it is not a .npy file, by its header: line 1, column "),

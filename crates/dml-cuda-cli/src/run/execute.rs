@@ -171,7 +171,7 @@ impl<'a> Executor<'a> {
         if operator.device().ordinal().is_some() && options.uses_graph() && options.dispatch_repeat > 0 {
             if options.dispatch_repeat > MOST_IN_A_GRAPH {
                 let required = format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
-                return Err(format!("dispatch_repeat is {}, must be {required}", options.dispatch_repeat).into());
+                return Err(format!("dispatch_repeat is {}, but must be {required}", options.dispatch_repeat).into());
             }
             graph = Some(operator.device().record_graph((0..options.dispatch_repeat).map(|_| &table))?);
         }
@@ -224,7 +224,7 @@ impl<'a> Executor<'a> {
         }
         let is_path = |read: &PathBuf| matches!((read.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
         if self.files_read.iter().any(is_path) {
-            return Err("the model was read from it, must be another file".into());
+            return Err("the model was read from it, but must be another file".into());
         }
         let path = std::path::absolute(&path).unwrap_or(path);
         whole_file::write(&path, &bytes)?;
@@ -245,7 +245,9 @@ fn array(data_type: TensorDataType, dimensions: &[u32], bytes: &[u8]) -> Result<
     };
     let wanted = shape.iter().try_fold(1u64, |elements, &size| elements.checked_mul(size));
     let Some(wanted) = wanted.filter(|wanted| *wanted <= count) else {
-        return Err(format!("dimensions is {shape:?}, must hold at most the {count} elements of the resource").into());
+        return Err(
+            format!("dimensions is {shape:?}, but must hold at most the {count} elements of the resource").into()
+        );
     };
     Ok(npy::write(data_type, &shape, &bytes[..(wanted * width) as usize])?)
 }
@@ -256,6 +258,6 @@ fn refuse_long_lengths(desc: &OperatorDesc, inputs: &[BufferBinding]) -> Result<
     let all: Vec<u8> = lengths.buffer.to_vec()?;
     let range = lengths.offset as usize..(lengths.offset + lengths.size_in_bytes) as usize;
     strict::long_lengths(all.get(range).unwrap_or_default(), desc).map_or(Ok(()), |(found, required)| {
-        Err(format!("SequenceLengthsTensor is bound to a resource {found}, must be {required}").into())
+        Err(format!("SequenceLengthsTensor is bound to a resource {found}, but must be {required}").into())
     })
 }

@@ -18,7 +18,7 @@ pub fn check(resources: &[(String, Resource)], device: &Device) -> Result<(), St
         None => free(needed),
     };
     if needed > most {
-        return Err(format!("the resources are {needed} bytes together, must be at most {most}, {place}"));
+        return Err(format!("the resources are {needed} bytes together, but must be at most {most}, {place}"));
     }
     Ok(())
 }

@@ -137,11 +137,11 @@ fn a_driver_that_lacks_a_function_is_too_old() {
         assert!(printed.contains(kernels), "{options:?}: {printed}");
     }
     let many = ["-a", "Fake", "-i", "3", "-r", "65537"];
-    let said = "dispatch_repeat is 65537, must be at most 65536 in a graph; --no-graph queues one by one";
+    let said = "dispatch_repeat is 65537, but must be at most 65536 in a graph; --no-graph queues one by one";
     run(&complete, 1, 0, &many).fails(1, said);
     run(&complete, 1, 0, &[&many[..], &["--no-graph"]].concat()).well();
     let functions = functions();
-    assert_eq!(functions.len(), 43);
+    assert_eq!(functions.len(), 44);
     for name in &functions {
         let Some(folder) = double(Some(name)) else { return };
         let said = format!("it has no {name}; install an NVIDIA driver for CUDA 12.0");
@@ -267,7 +267,7 @@ fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
         Some("kind,width,sizes,axis,in_strides,out_strides,length_sizes,mode,kernel,variant,alignment,estimate_us,us,specialized_us,chosen,copy_us")
     );
     assert!(csv.contains(",copying,reverse_") && csv.contains(",yes,"), "{csv}");
-    assert!(lines.all(|row| row.split(',').count() == 15), "{csv}");
+    assert!(lines.all(|row| row.split(',').count() == 16), "{csv}");
     tune(&["--count", "3", "-o", "times.csv"]).fails(1, "times.csv cannot be written: ");
     let said = tune(&["--count", "3", "-o", "/dev/full"]).fails(1, "/dev/full: the times cannot be written: ");
     let saved = said.trim_end().rsplit_once("; it is saved as ").expect("a path").1;
@@ -304,7 +304,7 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
     assert!(found["timing"].as_str().expect("text").contains("a cold L2"), "{found}");
     for case in found["cases"].as_array().expect("cases") {
         let (place, bytes) = case["error"].as_str().expect("text").split_once(" of the output is 0x").expect("bytes");
-        let (found, required) = bytes.split_once(", must be 0x").expect("two");
+        let (found, required) = bytes.split_once(", but must be 0x").expect("two");
         assert!(place.starts_with("byte ") && found != &required[..2], "{case}");
     }
     // At odd addresses, in place, and not as a graph.
@@ -313,7 +313,7 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
         output.fails(1, "ERROR: byte ");
         assert_eq!(report, [""; 0]);
     }
-    run(&["kernel", "fill.nothing"]).fails(1, "the case is 'fill.nothing', must be one of this program's");
+    run(&["kernel", "fill.nothing"]).fails(1, "the case is 'fill.nothing', but must be one of this program's");
 }
 
 #[test]

@@ -34,44 +34,64 @@ fn bad_input_gets_one_clear_message() {
     let with_output = |source: Value| json!({ "OutputTensor": source });
     for (path, value, what) in [
         // Missing and mistyped fields, by their path.
-        ("commands", json!(null), "commands is null, must be given"),
-        ("dispatchables/fill/desc/ValueDelta", json!(null), ".fill.desc.ValueDelta is null, must be given"),
-        (values, json!([1, "x"]), "Values[1] is \"x\", must be a number, \"nan\", \"inf\" or \"-inf\""),
-        (&format!("{output}/Sizes"), json!([1u64 << 32]), "Sizes[0] is 4294967296, must be from 0 to 4294967295"),
-        (&format!("{output}/DimensionCount"), json!(2), "Count is 2, must be 1, the number of Sizes"),
-        ("commands/0/type", json!("blink"), "commands[0].type is \"blink\", must be dispatch, print or writeFile"),
+        ("commands", json!(null), "commands is null, but must be given"),
+        ("dispatchables/fill/desc/ValueDelta", json!(null), ".fill.desc.ValueDelta is null, but must be given"),
+        (values, json!([1, "x"]), "Values[1] is \"x\", but must be a number, \"nan\", \"inf\" or \"-inf\""),
+        (&format!("{output}/Sizes"), json!([1u64 << 32]), "Sizes[0] is 4294967296, but must be from 0 to 4294967295"),
+        (&format!("{output}/DimensionCount"), json!(2), "Count is 2, but must be 1, the number of Sizes"),
+        ("commands/0/type", json!("blink"), "commands[0].type is \"blink\", but must be dispatch, print or writeFile"),
         // Values out of range, unknown names.
-        ("resources/Out", of_type("UINT8", json!(256)), "initialValues[0] is 256, must be from 0 to 255"),
-        ("resources/Out", of_type("INT8", json!(-129)), "initialValues[0] is -129, must be from -128 to 127"),
-        ("resources/Out", of_type("FLOAT33", json!(1)), "\"FLOAT33\", must be a DML_TENSOR_DATA_TYPE"),
-        ("commands/2/resource", json!("No"), "commands[2].resource is \"No\", must be the name of a resource of this"),
-        ("commands/1/dispatchable", json!("No"), "\"No\", must be the name of a dispatchable of this model"),
-        (kind, json!("DML_OPERATOR_GEMM"), "\"DML_OPERATOR_GEMM\", must be DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OP"),
-        (kind, json!("hlsl"), "\"hlsl\", a compute shader, must be"),
-        (kind, json!("onnx"), "\"onnx\", an ONNX model, must be"),
-        (kind, json!("dmlSerializedGraph"), "\"dmlSerializedGraph\", a serialized graph, must be"),
+        ("resources/Out", of_type("UINT8", json!(256)), "initialValues[0] is 256, but must be from 0 to 255"),
+        ("resources/Out", of_type("INT8", json!(-129)), "initialValues[0] is -129, but must be from -128 to 127"),
+        ("resources/Out", of_type("FLOAT33", json!(1)), "\"FLOAT33\", but must be a DML_TENSOR_DATA_TYPE"),
+        (
+            "commands/2/resource",
+            json!("No"),
+            "commands[2].resource is \"No\", but must be the name of a resource of this",
+        ),
+        ("commands/1/dispatchable", json!("No"), "\"No\", but must be the name of a dispatchable of this model"),
+        (
+            kind,
+            json!("DML_OPERATOR_GEMM"),
+            "\"DML_OPERATOR_GEMM\", but must be DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OP",
+        ),
+        (kind, json!("hlsl"), "\"hlsl\", a compute shader, but must be"),
+        (kind, json!("onnx"), "\"onnx\", an ONNX model, but must be"),
+        (kind, json!("dmlSerializedGraph"), "\"dmlSerializedGraph\", a serialized graph, but must be"),
         (values, json!("deferred"), "only ONNX models fill deferred resources"),
         (values, source("cat.png"), "this runner reads no images"),
         (values, json!({ "valueCount": 4 }), "an object with exactly one of value, valueStart and sourcePath"),
-        (values, json!({ "valueCount": 4, "valueStart": null }), "Values.valueStart is null, must be given"),
+        (values, json!({ "valueCount": 4, "valueStart": null }), "Values.valueStart is null, but must be given"),
         // What would be rounded to infinity, or ignored.
         ("dispatchables/fill", with_delta("FLOAT32", 1e39), "a number that FLOAT32 can hold, \"inf\" or \"-inf\""),
         ("dispatchables/fill", with_delta("FLOAT32", -1e39), "a number that FLOAT32 can hold, \"inf\" or \"-inf\""),
         ("dispatchables/fill", with_delta("FLOAT16", 65536.0), "a number that FLOAT16 can hold, \"inf\" or \"-inf\""),
-        (&format!("{output}/strides"), json!([1]), "is spelled \"strides\", must be spelled \"Strides\", or left out"),
-        ("dispatchables/fill/desc/valueStart", json!(7), "is spelled \"valueStart\", must be spelled \"ValueStart\""),
-        ("resources/Out/initialValuesDataType", json!("UINT4"), "DataType is UINT4, must be a type of whole bytes"),
+        (
+            &format!("{output}/strides"),
+            json!([1]),
+            "is spelled \"strides\", but must be spelled \"Strides\", or left out",
+        ),
+        (
+            "dispatchables/fill/desc/valueStart",
+            json!(7),
+            "is spelled \"valueStart\", but must be spelled \"ValueStart\"",
+        ),
+        ("resources/Out/initialValuesDataType", json!("UINT4"), "DataType is UINT4, but must be a type of whole bytes"),
         // Files that are absent, short, without end, or of another type.
         (values, source("absent.bin"), "\"absent.bin\", which cannot be read"),
-        (values, source("odd.bin"), "\"odd.bin\", a file of 3 bytes, must be a file of whole elements of FLOAT32"),
+        (values, source("odd.bin"), "\"odd.bin\", a file of 3 bytes, but must be a file of whole elements of FLOAT32"),
         (values, source("short.npy"), "its header promises a shape of [99]"),
         (values, source("text.npy"), "it is not a .npy file"),
         (values, source("huge.npy"), "its header (version 2) claims 4294967295 bytes, more than the file's"),
         #[cfg(unix)]
         (values, source("/dev/zero"), "\"/dev/zero\", which cannot be read (it is no regular file)"),
         // Sizes beyond any machine's memory, and sizes that do not fit.
-        ("resources/Out/sizeInBytes", json!(1u64 << 60), "the resources are 1152921504606846976 bytes together, must"),
-        ("resources/Out/sizeInBytes", json!(8), "is 8 bytes, must be enough for the 16 bytes of initialValues"),
+        (
+            "resources/Out/sizeInBytes",
+            json!(1u64 << 60),
+            "the resources are 1152921504606846976 bytes together, but must",
+        ),
+        ("resources/Out/sizeInBytes", json!(8), "is 8 bytes, but must be enough for the 16 bytes of initialValues"),
         (values, json!({ "valueCount": 1u64 << 40, "value": 0 }), "must be from 0 to 4294967295"),
         // All broken rules at once, also of sizes without end.
         (&format!("{output}/DataType"), json!("FLOAT64"), "'fill' is rejected:\n  FillValueSequenceDesc.OutputTensor"),
@@ -84,8 +104,8 @@ fn bad_input_gets_one_clear_message() {
     // Errors that only a command can find. Earlier commands have run.
     let at = |offset: u32| json!({ "name": "Out", "elementOffset": offset, "elementCount": 3 });
     for (bindings, what) in [
-        (with_output(at(4)), "ERROR: model.json: line 1: commands[1]: dispatch 'fill': the binding of OutputTensor is 0 bytes, must be at least 16"),
-        (with_output(at(1)), "commands[1]: dispatch 'fill': the offset of OutputTensor is 0x4, must be a multiple of 16"),
+        (with_output(at(4)), "ERROR: model.json: line 1: commands[1]: dispatch 'fill': the binding of OutputTensor is 0 bytes, but must be at least 16"),
+        (with_output(at(1)), "commands[1]: dispatch 'fill': the offset of OutputTensor is 0x4, but must be a multiple of 16"),
     ] {
         expect(what, "commands/1/bindings", bindings);
     }
@@ -166,18 +186,18 @@ fn a_misspelt_name_is_the_error_and_has_its_nearest() {
     for (path, value, words) in [
         ("resources/Out", list, "ERROR: model.json: line 1: resources.Out.initialValuesDatatyp is a member \"initialValuesDatatyp\", which nothing reads, but must be"),
         ("resources/Out", mixed("typ"), "[0].typ is a member \"typ\", which nothing reads, but must be \"type\", the nearest name that is missing"),
-        ("resources/Out", mixed("Type"), "[0].Type is spelled \"Type\", must be spelled \"type\", or left out"),
+        ("resources/Out", mixed("Type"), "[0].Type is spelled \"Type\", but must be spelled \"type\", or left out"),
         ("dispatchables/fill/desc/ValueDataType", json!("FLAOT32"), "; the nearest name is \"FLOAT32\""),
         ("dispatchables/fill/desc/ValueDataType", json!("DML_TENSOR_DATA_TYPE_UNIT8"), "; the nearest name is \"UINT8\""),
         ("dispatchables/fill/desc/ValueStart", json!({ "Int46": 1 }), "UInt64, Float32, Float64; the nearest name is \"Int64\""),
         ("dispatchables/fill/desc/OutputTensor/Flags", json!("NON"), "; the nearest name is \"NONE\""),
         ("dispatchables/fill/type", json!("DML_OPERATOR_FILL_VALUE_SEQUENC"), "has; the nearest name is \"DML_OPERATOR_FILL_VALUE_SEQUENCE\""),
         ("dispatchables/fill", json!({ "typ": 1 }), "dispatchables.fill.typ is a member \"typ\", which nothing reads, but must be \"type\""),
-        ("commands/1/type", json!("prnt"), "commands[1].type is \"prnt\", must be dispatch, print or writeFile; the nearest name is \"print\""),
-        ("commands/1/resource", json!("out"), "commands[1].resource is \"out\", must be the name of a resource of this model; the nearest name is \"Out\""),
+        ("commands/1/type", json!("prnt"), "commands[1].type is \"prnt\", but must be dispatch, print or writeFile; the nearest name is \"print\""),
+        ("commands/1/resource", json!("out"), "commands[1].resource is \"out\", but must be the name of a resource of this model; the nearest name is \"Out\""),
         ("commands/0/dispatchable", json!("fil"), "; the nearest name is \"fill\""),
-        ("commands/0/bindings", json!({}), "ERROR: model.json: line 1: commands[0].bindings is without OutputTensor, must be an object that binds it"),
-        ("commands/0/bindings", json!({ "Ouput": "Out" }), "line 1: commands[0].bindings.Ouput is no bind point, must be one of OutputTensor; the nearest name is \"OutputTensor\""),
+        ("commands/0/bindings", json!({}), "ERROR: model.json: line 1: commands[0].bindings is without OutputTensor, but must be an object that binds it"),
+        ("commands/0/bindings", json!({ "Ouput": "Out" }), "line 1: commands[0].bindings.Ouput is no bind point, but must be one of OutputTensor; the nearest name is \"OutputTensor\""),
         ("commands/0/bindings/OutputTensor", json!({ "nam": "Out" }), ".nam is a member \"nam\", which nothing reads, but must be \"name\""),
     ] {
         let mut model = small();
@@ -229,7 +249,7 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
         text.replace("COUNT", &count.to_string())
     };
     let constant = r#"{ "valueCount": COUNT, "value": 7 }"#;
-    let words = "ERROR: the resources are 3000000000 bytes together, must be at most ";
+    let words = "ERROR: the resources are 3000000000 bytes together, but must be at most ";
     let said = limited(2_000_000, &of(10, 300_000_000, constant)).fails(1, words);
     assert!(!said.contains(" at most 0, "), "{said}");
     for values in [constant, r#"{ "valueCount": COUNT, "valueStart": 7, "valueDelta": 1 }"#] {
@@ -240,7 +260,7 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
     limited(300_000, &of(1, 0, &array)).well();
     // An error in a long array has its place.
     let text = of(1, 0, &format!("[{}256]", "7,\n".repeat(2_000)));
-    let words = "line 2001: resources.R0.initialValues[2000] is 256, must be from 0 to 255";
+    let words = "line 2001: resources.R0.initialValues[2000] is 256, but must be from 0 to 255";
     limited(1_000_000, &text).fails(1, words);
 }
 
@@ -256,7 +276,7 @@ fn broken_files_and_options_get_one_clear_message() {
     let unreadable: [(&[u8], &str); 15] = [
         (objects.as_bytes(), "more than 256 values inside each other"),
         (arrays.as_bytes(), "more than 256 values inside each other"),
-        (b"{\0\n\0", "the model is not UTF-8 text: it is UTF-16 without a byte order mark, must have one"),
+        (b"{\0\n\0", "the model is not UTF-8 text: it is UTF-16 without a byte order mark, but must have one"),
         (b"\0{\0\n", "it is UTF-16 without a byte order mark"),
         (b"{\n  \"resources\": {},\n  \"x\" 1\n}", "broken.json: line 3, column 7: "),
         (b"", "line 1, column 1: the document is empty"),
@@ -265,10 +285,10 @@ fn broken_files_and_options_get_one_clear_message() {
         (&[0xFF, 0xFE, 0, 0xD8], "the model is not UTF-8 text: invalid utf-16"),
         (&[0xFE, 0xFF, 0xD8, 0], "the model is not UTF-8 text: invalid utf-16"),
         (&[0xFE, 0xFF, 0, b'{'], "broken.json: line 1, column 2: expected a member's name"),
-        (dispatchables, "a second \"a\", must be the only one of its name in dispatchables"),
+        (dispatchables, "a second \"a\", but must be the only one of its name in dispatchables"),
         (commands, "commands is given a second time"),
-        (resources, "a second \"a\", must be the only"),
-        (twice_in_desc.as_bytes(), "ValueDelta is given a second time, must be given once"),
+        (resources, "a second \"a\", but must be the only"),
+        (twice_in_desc.as_bytes(), "ValueDelta is given a second time, but must be given once"),
     ];
     // DxDispatch refuses these too. It accepts comments and trailing commas.
     let members = ["a: 1", "'a': 1", "\"a\": 1 \"b\": 2"].map(str::to_owned);
@@ -279,7 +299,8 @@ fn broken_files_and_options_get_one_clear_message() {
         folder.write("broken.json", text);
         folder.run(&["broken.json"]).fails(1, what);
     }
-    for (text, what) in [(commands, "commands is given a second time"), (resources, "a second \"a\", must be the only")]
+    for (text, what) in
+        [(commands, "commands is given a second time"), (resources, "a second \"a\", but must be the only")]
     {
         folder.write("broken.json", text);
         folder.run(&["broken.json", "--validate"]).fails(1, what);
@@ -295,7 +316,7 @@ fn broken_files_and_options_get_one_clear_message() {
         (1, &["endless.json"][..], "the model cannot be read: it is longer than 256 MiB"),
         (1, &["absent.json"], "absent.json: the model cannot be read"),
         (1, &["some/model.onnx"], onnx),
-        (1, &["right.json", "-a", "Voodoo"], "the adapter is 'Voodoo', must be part of the name of a GPU"),
+        (1, &["right.json", "-a", "Voodoo"], "the adapter is 'Voodoo', but must be part of the name of a GPU"),
         (1, &["right.json", "-a", "99"], "cuda: "),
         (2, &["right.json", "-i", "x"], "invalid value 'x' for '--dispatch_iterations"),
         (2, &["right.json", "--feature-level", "9_9"], "`9_9` is not a feature level"),
@@ -303,7 +324,7 @@ fn broken_files_and_options_get_one_clear_message() {
         (
             1,
             &["tune", "-a", "cpu", "-o", "new.csv"],
-            "ERROR: the device is CPU, must be a GPU, whose kernels are timed\n",
+            "ERROR: the device is CPU, but must be a GPU, whose kernels are timed\n",
         ),
         (2, &["tune", "--count", "1000000000"], "1000000000 is not in 1..=100000"),
         (1, &["tune", "-a", "cpu", "-o", "nowhere/new.csv"], "new.csv cannot be written: "),
@@ -336,7 +357,7 @@ fn a_file_is_written_where_the_model_says() {
         folder.run_model(&model, &["-a", "cpu"])
     };
     let (paths, what) = match cfg!(windows) {
-        true => (&["NUL", "out\\CON"][..], "it is a device of Windows, must be a file"),
+        true => (&["NUL", "out\\CON"][..], "it is a device of Windows, but must be a file"),
         false => (
             &["C:\\out\\a.bin", "d:/a.bin", "\\\\host\\a.bin"][..],
             "must be a path without a drive or a server: only Windows has them",
@@ -423,7 +444,7 @@ fn a_variable_with_an_unknown_value_is_named() {
         found(one).well();
         found(other).well();
         for value in ["", "true", "2"] {
-            let words = format!("the environment variable {name} is `{value}`, must be `{one}` or `{other}`");
+            let words = format!("the environment variable {name} is `{value}`, but must be `{one}` or `{other}`");
             found(value).fails(1, &words);
         }
     }

@@ -153,7 +153,7 @@ fn the_time_of_dispatchables_grows_with_their_number() {
     absent["desc"]["note"] = json!("nothing reads this");
     let folder = Folder::new();
     for (options, second, said) in [
-        ("--validate", &wrong, "Axis is \"two\", must be an integer"),
+        ("--validate", &wrong, "Axis is \"two\", but must be an integer"),
         ("--validate", &absent, "desc is without the member Axis"),
         ("--validate --directml all", &wrong, "accepted by 1.0.200610 to 1.15.4\n"),
     ] {
@@ -187,7 +187,7 @@ fn large_models_take_no_time() {
     long["dispatchables"]["fill"] = fill("FLOAT16", json!([4]), json!(0.5), json!(0.1));
 
     for (options, model, words, most) in [
-        ("--validate", deep, "DimensionCount is 160000, must be from 1 to 8", 3.0),
+        ("--validate", deep, "DimensionCount is 160000, but must be from 1 to 8", 3.0),
         ("-a cpu", wide, "Resource '39800': 39800\n", 3.0),
         ("--strict --validate", long, "a fill with the element", 20.0),
     ] {

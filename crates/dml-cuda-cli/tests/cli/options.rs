@@ -79,7 +79,6 @@ Dispatchable 'rows'
     estimated N µs: KERNEL
     not reverse_packed_rows: a segment does not fit shared memory
   in place: at most 536871168 bytes must move
-    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory a block, pointers at multiples of N, never specialized
     KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory a block, pointers at multiples of N, can be specialized
     estimated N µs: KERNEL
     not reverse_rows: it does not run in place
@@ -140,7 +139,7 @@ Dispatchable 'sequence'
         assert_eq!(stderr(&output), if is_timed { String::new() } else { said });
     }
 
-    let words = "the target is `h1000`, must be t4, l4, a100, h100, h200, b200, or ";
+    let words = "the target is `h1000`, but must be t4, l4, a100, h100, h200, b200, or ";
     run(&["--explain", "--target", "h1000", "any.json"]).fails(2, words);
 }
 

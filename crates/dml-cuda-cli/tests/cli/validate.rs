@@ -71,7 +71,7 @@ fn a_version_of_directml_explains_its_verdict() {
         stdout(&output),
         "\
 Dispatchable 'lengths': rejected by DirectML 1.6.0 (inferred)
-  ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)
+  ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, but requires DML_FEATURE_LEVEL_5_0 (tensor.data_type)
 Dispatchable 'six': accepted by DirectML 1.6.0 (inferred)
 "
     );
@@ -89,13 +89,13 @@ Dispatchable 'six': accepted by DirectML 1.12.0
         stdout(&answer("all")),
         "\
 Dispatchable 'lengths': accepted by 1.8.0 to 1.15.4
-  1.0.200610 to 1.7.0: ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)
+  1.0.200610 to 1.7.0: ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, but requires DML_FEATURE_LEVEL_5_0 (tensor.data_type)
 Dispatchable 'six': accepted by 1.7.0 to 1.15.4
-  1.0.200610 to 1.5.1: FillValueSequenceDesc.OutputTensor.DimensionCount is 6, needs DML_FEATURE_LEVEL_4_0 (tensor.dimension_count)
+  1.0.200610 to 1.5.1: FillValueSequenceDesc.OutputTensor.DimensionCount is 6, but requires DML_FEATURE_LEVEL_4_0 (tensor.dimension_count)
 "
     );
     for (arguments, text) in [
-        (&["--validate", "--directml", "new"][..], "`new` is not a version of DirectML, must be such as 1.8.0"),
+        (&["--validate", "--directml", "new"][..], "`new` is not a version of DirectML, but must be such as 1.8.0"),
         (&["--validate", "--directml", "1.8.0", "--feature-level", "5_0"], "cannot be used with"),
         (&["--directml", "1.8.0"], "--validate"),
     ] {
@@ -119,9 +119,9 @@ fn validate_ignores_commands_and_resources_and_looks_at_every_dispatchable() {
     assert_eq!(output.status.code(), Some(1));
     let expected = "\
 Dispatchable 'a wide': rejected
-  FillValueSequenceDesc.OutputTensor.DataType is INT64, needs DML_FEATURE_LEVEL_5_0 (tensor.data_type)
+  FillValueSequenceDesc.OutputTensor.DataType is INT64, but requires DML_FEATURE_LEVEL_5_0 (tensor.data_type)
 Dispatchable 'b unreadable': rejected
-  line 1: dispatchables.b unreadable.desc.ValueDelta is \"x\", must be an integer
+  line 1: dispatchables.b unreadable.desc.ValueDelta is \"x\", but must be an integer
 Dispatchable 'c right': accepted
 Dispatchable 'd huge': rejected
 ";
@@ -146,26 +146,41 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         model
     };
     let refused = |model: &Value, words: &str| strictly(&model.to_string(), words);
-    refused(&of_type("UINT8", json!(10), json!(-2)), "ValueDelta is -2, must be 0 or more, because its type is UINT8");
+    refused(
+        &of_type("UINT8", json!(10), json!(-2)),
+        "ValueDelta is -2, but must be 0 or more, because its type is UINT8",
+    );
     let of_format = |name: &str| json!({ "name": "Out", "format": name });
     let values = "resources/Out/initialValues";
     for (path, value, words) in [
-        ("dispatchables/fill/bindings", json!({ "OutputTensor": "Out" }), "fill.bindings is given, must be left out"),
+        (
+            "dispatchables/fill/bindings",
+            json!({ "OutputTensor": "Out" }),
+            "fill.bindings is given, but must be left out",
+        ),
         (values, json!({ "valueCount": 4, "valueStart": 1 }), "without valueDelta"),
-        (values, json!([1, 2, -3, 4]), "resources.Out.initialValues[2] is -3, must be 0 or more"),
-        (values, json!([1, 2.0, 3, 4]), "[1] is 2.0, must be an integer without a fraction or an exponent"),
-        ("dispatchables/fill/desc/OutputTensor/Strides", json!(null), "Strides is null, must be an array of integers"),
+        (values, json!([1, 2, -3, 4]), "resources.Out.initialValues[2] is -3, but must be 0 or more"),
+        (values, json!([1, 2.0, 3, 4]), "[1] is 2.0, but must be an integer without a fraction or an exponent"),
+        (
+            "dispatchables/fill/desc/OutputTensor/Strides",
+            json!(null),
+            "Strides is null, but must be an array of integers",
+        ),
         (
             "commands/0/bindings/OutputTensor",
             json!([["Out"]]),
-            "OutputTensor[0] is an array, must be a name or an object",
+            "OutputTensor[0] is an array, but must be a name or an object",
         ),
-        ("commands/0/threadGroupCount", json!([1, 2]), "threadGroupCount is an array, must be an array of 3 integers"),
+        (
+            "commands/0/threadGroupCount",
+            json!([1, 2]),
+            "threadGroupCount is an array, but must be an array of 3 integers",
+        ),
         ("commands/0/threadGroupCount", json!([1, 2, 3]), ""),
         (
             "commands/0/bindings/OutputTensor",
             of_format("R32_FLAOT"),
-            "format is \"R32_FLAOT\", must be the name of a DXGI_",
+            "format is \"R32_FLAOT\", but must be the name of a DXGI_",
         ),
         ("commands/0/bindings/OutputTensor", of_format("R32_FLOAT"), ""),
         ("resources/Out/initialValuesOffsetInBytes", json!(0), ""),
@@ -177,10 +192,13 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     let mut long = example("reverse_subsequences");
     let lengths = long["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
     long["resources"][&lengths]["initialValues"][1] = json!(99);
-    refused(&long, "SequenceLengthsTensor is with a length of 99, must be of lengths up to 4, the size of the axis");
+    refused(
+        &long,
+        "SequenceLengthsTensor is with a length of 99, but must be of lengths up to 4, the size of the axis",
+    );
     refused(&of_type("FLOAT16", json!({ "UInt16": 15360 }), json!({ "UInt16": 31744 })), ""); // an infinite delta
     let mut model = of_type("FLOAT16", json!(2048), json!(3));
-    refused(&model, "OutputTensor is a fill with the element 2051, must be of elements that FLOAT16 holds");
+    refused(&model, "OutputTensor is a fill with the element 2051, but must be of elements that FLOAT16 holds");
     // Unless something reads the fill, its values do not matter.
     model["commands"].as_array_mut().expect("a list").truncate(1);
     strictly(&model.to_string(), "");
@@ -210,7 +228,7 @@ fn strict_refuses_what_rapidjson_refuses() {
     });
     let at_end = [format!("{text}\u{a0}"), format!("\u{a0}{text}")]
         .map(|text| (text, "\"\\u{a0}\" is between values".to_owned()));
-    let comment = (format!("// a\r{text}"), "a comment ends with \"\\r\", must end with \"\\n\"".to_owned());
+    let comment = (format!("// a\r{text}"), "a comment ends with \"\\r\", but must end with \"\\n\"".to_owned());
     for (text, words) in between.into_iter().chain(at_end).chain([comment]) {
         strictly(&text, &words);
     }
@@ -272,7 +290,7 @@ fn strict_reads_the_npy_files_that_dxdispatch_reads() {
         let output = folder.run_model(&model, &["-a", "cpu"]);
         assert!(output.well().contains("Resource 'Out': 1, 0, 1, 1"), "{dtype}: {}", stdout(&output));
         let output = folder.run_model(&model, &["--strict", "-a", "cpu"]);
-        let words = "in Fortran order, must be a file in C order";
+        let words = "in Fortran order, but must be a file in C order";
         assert_eq!(output.status.success(), strict, "{dtype}: {}", stderr(&output));
         assert_eq!(stderr(&output).contains(words), !strict, "{dtype}: {}", stderr(&output));
     }

@@ -80,7 +80,7 @@ fn what_is_no_writable_file_is_refused_and_stays() {
     symlink("nowhere", out.join("lost")).expect("linked");
     refused("lost", "it is a link that leads nowhere: ");
     fs::create_dir(out.join("folder")).expect("made");
-    refused("folder", "it is a folder, must be a file");
+    refused("folder", "it is a folder, but must be a file");
     assert_eq!(folder.names("out"), ["folder", "full", "kept", "lost", "pipe"]);
     // A folder in which nobody makes files: the error has no other name.
     let said = write(&folder, Path::new("/sys/new"))

@@ -55,7 +55,7 @@ def _reverse_padded(x: torch.Tensor, lengths: Any, batch_first: bool) -> torch.T
     check_tensor(x, "x")
     rank = x.dim()
     if rank < 2:
-        raise ValueError(f"x has {rank} dimensions, must have at least 2: time and batch")
+        raise ValueError(f"x has {rank} dimensions, but must have at least 2: time and batch")
     lengths = as_lengths(x, lengths)
     batch = x.shape[0 if batch_first else 1]
     check_batch([*lengths.shape], [batch])
@@ -83,17 +83,17 @@ def fill_value_sequence(
             [ 4,  2,  0]], dtype=torch.uint8)
     """
     if dtype not in FILL_TYPES:
-        raise TypeError(f"dtype is {shown(dtype)}, must be float32, float16, or integers of 8 to 64 bits")
+        raise TypeError(f"dtype is {shown(dtype)}, but must be float32, float16, or integers of 8 to 64 bits")
     for value, name in ((start, "start"), (delta, "delta")):
         if isinstance(value, bool) or not isinstance(value, (int, float, torch.SymInt, torch.SymFloat)):
             found = "a tensor: take its item()" if isinstance(value, torch.Tensor) else shown(value)
-            raise TypeError(f"{name} is {found}, must be a number")
+            raise TypeError(f"{name} is {found}, but must be a number")
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
-            raise ValueError(f"{name} is {shown(value)}, must be a number of {dtype}")
+            raise ValueError(f"{name} is {shown(value)}, but must be a number of {dtype}")
     given = size if isinstance(size, (tuple, list)) else [size]
     sizes = [n if type(n) in (int, torch.SymInt) else integer(n, "size") for n in given]
     if any(isinstance(n, int) and n < 0 for n in sizes):
-        raise ValueError(f"size is {sizes}, must have numbers of at least 0")
+        raise ValueError(f"size is {sizes}, but must have numbers of at least 0")
     # PyTorch itself finds the device, also while it compiles.
     place = torch.empty(0, device=device).device
     return fill(sizes, start, delta, dtype, place)
@@ -128,5 +128,5 @@ def _out(x: torch.Tensor, lengths: Any, dim: int, out: Any) -> torch.Tensor:
     check_tensor(x, "x")
     check_tensor(out, "out")
     if (out.shape, out.dtype, out.device) != (x.shape, x.dtype, x.device):
-        raise ValueError(f"out has {out.shape}, {out.dtype} on {out.device}, must have x's {x.shape}, {x.dtype} on {x.device}")
+        raise ValueError(f"out has {out.shape}, {out.dtype} on {out.device}, but must have x's {x.shape}, {x.dtype} on {x.device}")
     return out.copy_(reverse_subsequences(x, lengths, dim))

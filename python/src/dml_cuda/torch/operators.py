@@ -205,7 +205,7 @@ def _check_shapes(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
     """Checks what the kernels check, where sizes may be symbols."""
     as_lengths(x, lengths)
     if lengths.device != x.device:
-        raise ValueError(f"lengths is on {lengths.device}, must be on {x.device}, as x is")
+        raise ValueError(f"lengths is on {lengths.device}, but must be on {x.device}, as x is")
     axis_of_lanes(dim, [*x.shape], [*lengths.shape], "dim")
 
 
@@ -221,7 +221,7 @@ def _fill(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, devic
     if output.numel() == 0 or output.is_meta:
         return output
     if output.device.type not in ("cpu", "cuda"):
-        raise ValueError(f"device is {output.device}, must be the CPU or a CUDA GPU")
+        raise ValueError(f"device is {output.device}, but must be the CPU or a CUDA GPU")
     ordinal = output.device.index if output.is_cuda else None
     stream = 0 if ordinal is None else private("torch._C._cuda_getCurrentRawStream")(ordinal)
     of_output = _lib.Array(output.data_ptr(), (output.numel(),), None, np.dtype(name.lower()), ordinal)
@@ -306,7 +306,7 @@ def reverse_subsequences(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tenso
             [6, 5, 7, 8]])
     """
     if dim is True or dim is False:  # PyTorch takes it for a number
-        raise TypeError(f"dim is {dim}, must be an integer")
+        raise TypeError(f"dim is {dim}, but must be an integer")
     try:
         if watched(x, lengths):
             if has_torch_function_variadic(x, lengths):
@@ -337,7 +337,7 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
     tensor([2, 1, 0, 3, 4])
     """
     if dim is True or dim is False:
-        raise TypeError(f"dim is {dim}, must be an integer")
+        raise TypeError(f"dim is {dim}, but must be an integer")
     try:
         if not _is_compiling() and type(x) is _Tensor and x.is_inference() and not torch.is_inference_mode_enabled():
             x.copy_(x)  # PyTorch's own error
@@ -372,7 +372,7 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
             lengths = made.long() if isinstance(lengths, (list, tuple)) and not made.numel() else made
         except (TypeError, ValueError, RuntimeError) as error:
             if not isinstance(lengths, (np.ndarray, list, tuple)) or is_masked(lengths):
-                raise TypeError(f"lengths is {shown(lengths)}, must be a tensor, or integers") from None
+                raise TypeError(f"lengths is {shown(lengths)}, but must be a tensor, or integers") from None
             # Integers that PyTorch does not read: of 64 bits, in another byte order, with negative strides.
             lengths = torch.tensor(host_lengths(lengths).astype(np.uint64), device=x.device)
     check_tensor(lengths, "lengths")
@@ -385,10 +385,10 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
 
 def check_tensor(x: Any, name: str) -> None:
     if not isinstance(x, _Tensor):
-        raise TypeError(f"{name} is {of_type(x)}, must be a tensor")
+        raise TypeError(f"{name} is {of_type(x)}, but must be a tensor")
     if x.is_nested:
         advice = "pad it (torch.nested.to_padded_tensor), and take [len(row) for row in x.unbind()] as the lengths of x"
-        raise TypeError(f"{name} is a nested tensor, must be dense: {advice}") from None
+        raise TypeError(f"{name} is a nested tensor, but must be dense: {advice}") from None
 
 
 def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor, dim: int) -> torch.Tensor:
@@ -405,7 +405,7 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
     """Raises an operator's error in the caller's words."""
     check_tensor(x, "x")
     if not isinstance(dim, (int, torch.SymInt)):
-        raise TypeError(f"dim is {shown(dim)}, must be an integer") from None
+        raise TypeError(f"dim is {shown(dim)}, but must be an integer") from None
     for name, tensor in (("x", x), ("lengths", lengths)):
         if not isinstance(tensor, _Tensor):
             continue  # numbers
@@ -413,7 +413,7 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
         if tensor.is_quantized:
             raise TypeError(f"{name} is quantized: reverse its int_repr()") from None
         if tensor.layout is not torch.strided:
-            raise TypeError(f"{name} has layout {tensor.layout}, must have torch.strided: see to_dense()") from None
+            raise TypeError(f"{name} has layout {tensor.layout}, but must have torch.strided: see to_dense()") from None
     axis_from_front(dim, x.shape, "dim")  # an integer may be too large for PyTorch
     words = str(error)
     if words.startswith("dml_cuda::") and not isinstance(error, torch.OutOfMemoryError):

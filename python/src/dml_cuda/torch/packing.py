@@ -160,7 +160,7 @@ def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: 
             return pytorch.pack_padded_sequence(input, lengths, batch_first, enforce_sorted)
         x = x[: host.max()]
     else:
-        kept.clamp_(0, len(x))
+        kept = without_sign(kept).clamp_(max=len(x))
     # A copy, as PyTorch's: x may change.
     return Padded(x.clone(memory_format=torch.contiguous_format), kept, enforce_sorted)
 
@@ -183,6 +183,11 @@ def _unpack(sequence: Padded, batch_first: bool, padding_value: float, total_len
     # In the memory layout of PyTorch's.
     found = x.transpose(0, 1).clone(memory_format=torch.contiguous_format)
     return found.masked_fill_(padding.transpose(0, 1), padding_value), lengths.clone()
+
+
+def without_sign(lengths: torch.Tensor) -> torch.Tensor:
+    """A copy of int64 lengths on a GPU, in which a negative one acts as T, as in the kernels, which read no sign."""
+    return lengths & (2**63 - 1)
 
 
 def padding_of(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:

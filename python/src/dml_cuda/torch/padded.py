@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .operators import VERSION, is_tracing, reverse_batch
-from .packing import padding_of
+from .packing import padding_of, without_sign
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _FREEZING = ("LSTM", "RNN_RELU")
@@ -170,7 +170,9 @@ def run_padded(
     # The backward pass keeps a copy: lengths may change. One in pageable memory is read before the call returns.
     is_recorded = is_tracing() or torch.compiler.is_exporting()
     is_copied = not is_clean and (torch.is_grad_enabled() or is_recorded or lengths.device != x.device)
-    lengths = lengths.to(torch.int64, copy=is_copied).to(x.device, non_blocking=True)
+    lengths = lengths.to(torch.int64, copy=is_copied and not x.is_cuda).to(x.device, non_blocking=True)
+    if x.is_cuda:
+        lengths = without_sign(lengths)  # a copy
     of_lanes, padding = lengths[None, :, None], padding_of(x, lengths)
     ends_at = of_lanes.clamp(1, steps)
     once = [_is_one_pass(rnn, layer, x, size) for layer in range(rnn.num_layers)]

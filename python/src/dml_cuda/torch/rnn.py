@@ -173,7 +173,7 @@ class LSTM(WithLengths, torch.nn.LSTM):  # type: ignore[misc]
     values, also NaN. Or a PackedSequence, best of :func:`pack_padded_sequence`, which gives a PackedSequence. Or, with
     neither, what PyTorch's class takes, which then runs.
     lengths: [B], integers in any order, on the host or on input's GPU, where nothing waits for them. A length above T
-    acts as T. A row of length 0 is all padding. A negative length is an error on the host and acts as 0 on a GPU.
+    acts as T. A row of length 0 is all padding. A negative length is an error on the host and acts as T on a GPU.
     hx: (h_0, c_0). None is zeros.
 
     Returns ``output, (h_n, c_n)``, as PyTorch's class does for a packed batch: the states at the ends of the sequences,

@@ -330,7 +330,7 @@ fn what_cannot_be_compared_is_said() {
     assert!(Comparison::new(&runs, 5.0).not_compared.contains(&absent));
 }
 
-/// Outputs with lengths above the axis size differ from DirectML's. Others, and those of other libraries, must not.
+/// Outputs with lengths above the axis size differ from DirectML's. Others, and those of other libraries, but must not.
 #[test]
 fn outputs_differ_as_expected_only_from_directmls() {
     let of = |tool: &str, bytes: &str, expected: bool| {

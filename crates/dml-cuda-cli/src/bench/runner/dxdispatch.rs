@@ -45,12 +45,14 @@ impl<'a> DxDispatch<'a> {
         if dependencies.starts_with("dml-cuda ")
             && (asked.adapter.as_deref() == Some("cpu") || adapters.starts_with("CPU\n"))
         {
-            return Err("--runner is dml-cuda on a CPU, must have a GPU; without --runner, this program times the CPU"
-                .to_owned());
+            return Err(
+                "--runner is dml-cuda on a CPU, but must have a GPU; without --runner, this program times the CPU"
+                    .to_owned(),
+            );
         }
         if let Some(adapter) = asked.adapter.as_ref().filter(|it| version.is_some() && it.contains(' ')) {
             return Err(format!(
-                "--adapter '{adapter}' has a space, must be a part of the name without one, because DxDispatch's options end at a space"
+                "--adapter '{adapter}' has a space, but must be a part of the name without one, because DxDispatch's options end at a space"
             ));
         }
         let stem = || Path::new(&runner.name).file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -54,10 +54,12 @@ enum Said {
 impl<'a> OnnxRuntime<'a> {
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
         if asked.provider.is_none() && asked.provider_library.is_none() {
-            return Err("--provider is not given, must be cuda, cpu, dml or a name, or --provider-library".to_owned());
+            return Err(
+                "--provider is not given, but must be cuda, cpu, dml or a name, or --provider-library".to_owned()
+            );
         }
         let device_id = asked.adapter.as_deref().map_or(Ok(0), str::parse::<u32>);
-        let device_id = device_id.map_err(|_| "--adapter is no number, must be that of the provider's device")?;
+        let device_id = device_id.map_err(|_| "--adapter is no number, but must be that of the provider's device")?;
         let in_file = |path: &Path, error: std::io::Error| format!("{}: {error}", shown_path(path));
         let whole = |path: &Option<PathBuf>| match path {
             Some(path) => path.canonicalize().map(Some).map_err(|error| in_file(path, error)),
@@ -86,7 +88,7 @@ impl<'a> OnnxRuntime<'a> {
             runner.hello.pci = pci.unwrap_or_default();
         }
         if runner.hello.device == "CPU" && device_id != 0 {
-            return Err(format!("--adapter is {device_id}, must be 0 with the provider CPUExecutionProvider"));
+            return Err(format!("--adapter is {device_id}, but must be 0 with the provider CPUExecutionProvider"));
         }
         Ok(runner)
     }

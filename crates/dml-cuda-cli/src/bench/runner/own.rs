@@ -77,7 +77,7 @@ impl<'a> Own<'a> {
         // A missing device is one error, not one for each case.
         (own.device, _) = own.call(Path::new("."), "kernel baseline_of_fills.1mib")?;
         if own.device.name == CPU && asked.cold_l2 {
-            return Err("--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold".to_owned());
+            return Err("--cold-l2 is given on the CPU, but must be on a GPU, whose L2 is kept cold".to_owned());
         }
         Ok(own)
     }

@@ -53,7 +53,7 @@ impl Transcript {
         }
         match dispatched {
             Some(count) if !each.is_empty() && each.len() != count => {
-                self.each.push(Err(format!("it printed the times of {} iterations, must be {count}", each.len())));
+                self.each.push(Err(format!("it printed the times of {} iterations, but must be {count}", each.len())));
             }
             _ => self.each.extend(each.into_iter().skip(cold)),
         }
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(outcome(&text.replace("0.1100 ms (GPU)", &format!("{found} ms (GPU)"))), error);
         }
         let cut = text.rsplit_once("iteration").map(|(before, _)| before).unwrap_or_default();
-        assert_eq!(outcome(cut), Err("it printed the times of 3 iterations, must be 4".to_owned()));
+        assert_eq!(outcome(cut), Err("it printed the times of 3 iterations, but must be 4".to_owned()));
         let other = nan.replace("'a'", "'b'").replace("nan", "0.1");
         assert_eq!(outcome(&other), Err("it printed no time of the GPU".to_owned()));
     }

@@ -68,7 +68,7 @@ fn a_bench_writes_samples_and_outputs() {
         }
     }
     // Nothing is replaced but with --overwrite, and then only a run or a report.
-    let words = "a.json: it is there, must be new; --overwrite replaces a run or a report";
+    let words = "a.json: it is there, but must be new; --overwrite replaces a run or a report";
     bench("a.json", "check.fill.int8", &[]).fails(1, words);
     assert_eq!(folder.json("a.json"), found);
     bench("a.json", "check.fill.int8", &["--overwrite"]).well();
@@ -199,7 +199,7 @@ fn a_bench_goes_on_while_its_run_cannot_be_written() {
         let mut lock = Some(lock(&path));
         let mut said = BufReader::new(bench.stderr.take().expect("a pipe")).lines();
         let warning = said.find_map(|line| line.ok().filter(|line| line.contains("; the next case writes again")));
-        let why = if cfg!(windows) { "it may be open in another program, must be closed" } else { "" };
+        let why = if cfg!(windows) { "it may be open in another program, but must be closed" } else { "" };
         assert!(warning.is_some_and(|line| line.starts_with(&format!("WARNING: runs/x.json: {why}"))));
         if is_short {
             lock = None;
@@ -237,7 +237,7 @@ fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
     let said = BufReader::new(bench.stderr.take().expect("a pipe")).lines().map_while(Result::ok).last();
     assert_eq!((bench.wait().expect("it ends").code(), folder.read("x.json")), (Some(1), b"{}".to_vec()));
     let said = said.expect("a line");
-    let error = "ERROR: x.json: another program has written it, must stay as this bench wrote it; it is saved as ";
+    let error = "ERROR: x.json: another program has written it, but must stay as this bench wrote it; it is saved as ";
     let saved = said.strip_prefix(error).unwrap_or_else(|| panic!("{said}"));
     assert!(!saved.contains("/./") && !saved.contains(r"\.\") && !saved.contains('?'), "{saved}");
     let saved: Value = serde_json::from_slice(&fs::read(folder.path(saved)).expect("it is there")).expect("JSON");
@@ -309,14 +309,15 @@ fn a_bench_that_cannot_begin_says_it_once_and_leaves_nothing() {
     let folder = Folder::new();
     let own = runner().get_program().to_string_lossy().into_owned();
     let on_cpu = |more: &[&'static str]| [&["bench", "-o", "n.json", "-a", "cpu"], more].concat();
-    let cold = "--cold-l2 is given on the CPU, must be on a GPU, whose L2 is kept cold";
+    let cold = "--cold-l2 is given on the CPU, but must be on a GPU, whose L2 is kept cold";
     folder.refuses(&on_cpu(&["--cold-l2"]), cold);
-    folder.refuses(&[&on_cpu(&["--runner"])[..], &[&own]].concat(), "--runner is dml-cuda on a CPU, must have a GPU");
+    folder
+        .refuses(&[&on_cpu(&["--runner"])[..], &[&own]].concat(), "--runner is dml-cuda on a CPU, but must have a GPU");
     folder.refuses(&on_cpu(&["--only", "no such case"]), "is in the name of no case");
     for (only, nearest) in [("small16", "small_16x256"), ("inplace", "in_place")] {
         folder.refuses(&on_cpu(&["--only", only]), &format!("this runner times; the nearest name is \"{nearest}\""));
     }
-    folder.refuses(&["kernel", "x", "-a", "cpu"], "the device is CPU, must be a GPU");
+    folder.refuses(&["kernel", "x", "-a", "cpu"], "the device is CPU, but must be a GPU");
     folder.refuses(&["bench", "-o", "n.json", "-a", "no such GPU"], "the adapter is 'no such GPU'");
     for wrong in [
         &["--cold-l2", "--tier", "full"][..],

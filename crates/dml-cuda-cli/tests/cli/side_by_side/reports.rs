@@ -53,19 +53,19 @@ fn runs_that_are_none_are_said() {
     let twice = made("a", &[("x", "f32", &[1.0]), ("x", "f32", &[1.0])]);
     let steady = with(&[1.0]).to_string();
     for (run, words) in [
-        ("{ \"schema\": 3 }", "its schema is 3, must be 2: a newer release of dml-cuda wrote it"),
-        ("{ \"schema\": 1 }", "its schema is 1, must be 2: an older release of dml-cuda wrote it"),
+        ("{ \"schema\": 3 }", "its schema is 3, but must be 2: a newer release of dml-cuda wrote it"),
+        ("{ \"schema\": 1 }", "its schema is 1, but must be 2: an older release of dml-cuda wrote it"),
         ("{ \"schema\": 2 }", "this is no run: without the member `label`"),
         (&by_hand.to_string(), "without each, medians, bytes, error or not_compared"),
         ("{ \"schema\": 2, ", "it is not JSON with a schema: it ends within"),
-        ("{ \"schema\": \"2\" }", "string \"2\", must be a whole number of type u32 at line 1"),
-        (&steady.replace("1048576", "-8"), "integer `-8`, must be a whole number of type u64"),
-        (&steady.replace("\"copy\"", "\"copie\""), "the value `copie`, must be one of `fill`, `copy`"),
-        (&steady.replace("[1.0]", "{}"), "object, must be a list"),
+        ("{ \"schema\": \"2\" }", "string \"2\", but must be a whole number of type u32 at line 1"),
+        (&steady.replace("1048576", "-8"), "integer `-8`, but must be a whole number of type u64"),
+        (&steady.replace("\"copy\"", "\"copie\""), "the value `copie`, but must be one of `fill`, `copy`"),
+        (&steady.replace("[1.0]", "{}"), "object, but must be a list"),
         ("[]", "must be an object"),
         (&with(&[]).to_string(), "the case 'x, f32, copy' has no samples"),
-        (&with(&[0.0]).to_string(), "has a time of 0e0, must be from 1e-6 to 1e12 microseconds"),
-        (&with(&[1e308]).to_string(), "has a time of 1e308, must be from"),
+        (&with(&[0.0]).to_string(), "has a time of 0e0, but must be from 1e-6 to 1e12 microseconds"),
+        (&with(&[1e308]).to_string(), "has a time of 1e308, but must be from"),
         (&nothing.to_string(), "the case 'x, f32, copy' has 0 bytes"),
         (&twice.to_string(), "the case 'x, f32, copy' is there twice"),
     ] {
@@ -106,7 +106,7 @@ fn a_report_replaces_nothing_unasked() {
     let report = |options: &[&'static str]| [&["report", "a.json", "b.json"], options].concat();
     let before = folder.read("b.json");
     for overwrite in [&[][..], &["--overwrite"]] {
-        let words = "b.json: it is a run of this report, must be another file";
+        let words = "b.json: it is a run of this report, but must be another file";
         folder.refuses(&[&report(&["-o", "b.json"])[..], overwrite].concat(), words);
         assert_eq!(folder.read("b.json"), before);
     }
@@ -134,7 +134,7 @@ fn a_report_replaces_nothing_unasked() {
     }
     replaces_no_run(&folder, "b.json");
     folder.refuses(&report(&["-o", "new/r.html"]), "the folder new is not there");
-    folder.refuses(&report(&["-o", "r.pdf"]), "r.pdf has no ending of a format, must be .txt, .md, .csv");
+    folder.refuses(&report(&["-o", "r.pdf"]), "r.pdf has no ending of a format, but must be .txt, .md, .csv");
     assert!(folder.well(&report(&["-o", "-"])).contains("a: a tool"));
 }
 

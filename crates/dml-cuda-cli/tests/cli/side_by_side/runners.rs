@@ -60,7 +60,7 @@ fn dxdispatch_runs_the_cases() {
     );
     failed.fails(1, cause);
     assert_eq!(cases(&found)[2]["medians"], json!([2.5, 2.5, 2.5, 2.5, 2.5]));
-    assert_eq!(causes[3], Some("it ran on Another GPU, must run on Some GPU as the cases before it"));
+    assert_eq!(causes[3], Some("it ran on Another GPU, but must run on Some GPU as the cases before it"));
     assert_eq!(found["label"], json!("DxDispatch with DirectML 1.15.4 on Some GPU"));
     assert_eq!((&found["machine"]["driver"], &found["machine"]["commit"]), (&json!("32.0.15.6094"), &json!("")));
     assert_eq!(bench("y.json", "check").status.code(), Some(1), "what fails is said, and the rest is kept");
@@ -69,7 +69,7 @@ fn dxdispatch_runs_the_cases() {
     assert_eq!(outputs["check.fill.int8"]["bytes"], json!("30".repeat(60)));
     for (name, error) in [
         ("check.fill.int16", "Failed to write resource to file 'check.fill.int16.bin'"),
-        ("check.fill.int32", "it wrote 3 bytes to check.fill.int32.bin, must write 240"),
+        ("check.fill.int32", "it wrote 3 bytes to check.fill.int32.bin, but must write 240"),
         ("check.fill.uint8", "it wrote no file check.fill.uint8.bin: it is not a regular file"),
     ] {
         let cause = outputs[name]["error"].as_str().expect("a cause");
@@ -77,7 +77,7 @@ fn dxdispatch_runs_the_cases() {
     }
     let runner = "my tools/dxdispatch.exe";
     for (options, words) in [
-        (&[runner, "-a", "Some GPU"][..], "has a space, must be a part of the name without one"),
+        (&[runner, "-a", "Some GPU"][..], "has a space, but must be a part of the name without one"),
         (&["./nothing"], "./nothing: nothing cannot be started"),
         (&[runner, "--provider", "cpu"], "must be left out without --runner onnxruntime"),
     ] {
@@ -166,9 +166,9 @@ fn onnx_runtime_answers_case_by_case() {
         (&["--provider", "cpu", "--python", "./nothing"][..], "nothing cannot be started"),
         (
             &["--provider", "cpu", "--python", "./python.exe", "-a", "9"],
-            "--adapter is 9, must be 0 with the provider CPUExecutionProvider",
+            "--adapter is 9, but must be 0 with the provider CPUExecutionProvider",
         ),
-        (&[], "--provider is not given, must be cuda, cpu, dml or a name, or --provider-library"),
+        (&[], "--provider is not given, but must be cuda, cpu, dml or a name, or --provider-library"),
         (
             &["--provider-library", "nothing.so"],
             if cfg!(windows) { "nothing.so: " } else { "nothing.so: No such file" },

@@ -146,7 +146,7 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
     };
     let is_timed = TIMED.iter().any(|timed| target.to_uppercase().contains(timed));
     if !is_timed && (options.target.is_some() || device.ordinal().is_some()) {
-        complain!("NOTE: nobody has timed a GPU '{target}': estimates have the costs of {}", TIMED.join(" and "));
+        complain!("NOTE: no GPU '{target}' was timed: estimates have the costs of {}", TIMED.join(" and "));
     }
     if options.format == Format::Text {
         say!("Planned for '{target}'")?;

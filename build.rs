@@ -120,8 +120,8 @@ fn compile(nvcc: &Path, kernel: &str, out_dir: &Path) {
     let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{command:?} failed with {}\n{out}{errors}", output.status);
     let text = fs::read_to_string(&ptx).unwrap_or_else(|error| panic!("reading {} failed: {error}", ptx.display()));
-    // nvcc declares its own version of PTX, which older drivers do not load. The instructions are older. The pragma is a
-    // hint that is not.
+    // nvcc declares its own version of PTX, which older drivers do not load. The instructions are older. The pragma is
+    // a hint that is not.
     let lines = text.lines().filter(|line| !line.contains(".pragma \"used_bytes_mask"));
     let body: String = lines.map(|line| format!("{line}\n")).collect();
     let own = body.lines().find_map(|line| line.strip_prefix(".version ")).unwrap_or_default();

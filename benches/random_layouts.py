@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Times reversals of random layouts, which nobody has tuned for, next to a gather by torch.compile and a copy of the same bytes.
+"""Times reversals of random layouts, for which no kernel was tuned, next to a gather by torch.compile and a copy of the
+same bytes.
 
 Usage: PYTHONPATH=python/src python3 benches/random_layouts.py OUT.csv SEED... [--count N] [--without-gather] [--small]
 
-A seed is a set of --count layouts (260) of at most 128 MiB. OUT.csv is the record: a row for each layout, with microseconds of calls
-that CUDA graphs replay with a cold L2 cache. `default`, `measured` (DML_CUDA_SELECT=measure) and `generic` (DML_CUDA_SPECIALIZE=0)
-are this library's, copying, and `in place` behind a name is the same in place. `wrong` counts results that differ from the gather's.
-Several processes compile gathers, and one at a time uses the GPU. --small has tensors of at most 8 KiB, for a machine without a GPU,
-whose times say nothing."""
+A seed is a set of --count layouts (260) of at most 128 MiB. OUT.csv is the record: a row for each layout, with
+microseconds of calls that CUDA graphs replay with a cold L2 cache. `default`, `measured` (DML_CUDA_SELECT=measure) and
+`generic` (DML_CUDA_SPECIALIZE=0) are this library's, copying, and `in place` behind a name is the same in place.
+`wrong` counts results that differ from the gather's. Several processes compile gathers, and one at a time uses the GPU.
+--small has tensors of at most 8 KiB, for a machine without a GPU, whose times say nothing."""
 
 import argparse
 import csv
@@ -101,7 +102,10 @@ def draw(r, most=MOST):
         rows = packed([*sizes[:-1], pitch])
         in_strides, out_strides = (rows if which != "out" else in_strides), (rows if which != "in" else out_strides)
     elif kind == "sliced":
-        in_strides = [2 * stride for stride in in_strides] if r.random() < 0.5 else packed([*sizes[:-1], sizes[-1] * r.choice([2, 3])])
+        if r.random() < 0.5:
+            in_strides = [2 * stride for stride in in_strides]
+        else:
+            in_strides = packed([*sizes[:-1], sizes[-1] * r.choice([2, 3])])
     elif kind == "any":
         orders = [list(range(len(sizes))) for _ in range(2)]
         for order, often in zip(orders, (0.5, 0.3)):
@@ -142,12 +146,14 @@ def work(mode, rows, numbers, gathers, ready, turn, results):
 
     def tensors(n):
         _, _, width, sizes, axis, in_strides, out_strides, of_lengths = rows[n]
-        elements = [1 + sum((size - 1) * stride for size, stride in zip(sizes, strides)) for strides in (in_strides, out_strides)]
+        span = lambda strides: 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))  # noqa: E731
+        elements = [span(in_strides), span(out_strides)]
         sets = max(3, min(64, -(-CACHES // (2 * width * max(elements)))))
         torch.manual_seed(n)
-        new = lambda count: torch.randint(0, 127, (count,), device=DEVICE, dtype=torch.uint8).to(types[width])  # noqa: E731
+        kind = types[width]
+        new = lambda n: torch.randint(0, 127, (n,), device=DEVICE, dtype=torch.uint8).to(kind)  # noqa: E731
         xs = [new(elements[0]).as_strided(sizes, in_strides) for _ in range(sets)]
-        outs = [torch.zeros(elements[1], dtype=types[width], device=DEVICE).as_strided(sizes, out_strides) for _ in range(sets)]
+        outs = [torch.zeros(elements[1], dtype=kind, device=DEVICE).as_strided(sizes, out_strides) for _ in range(sets)]
         lengths = torch.randint(0, sizes[axis] + 1, of_lengths, device=DEVICE, dtype=torch.int32)
         return xs, outs, lengths.expand([1 if d == axis else size for d, size in enumerate(sizes)]), axis
 
@@ -165,8 +171,12 @@ def work(mode, rows, numbers, gathers, ready, turn, results):
         with turn:
             found, wrong = {}, 0
             xs, outs, lengths, axis = tensors(n)
-            expected = gathered(xs[0], lengths, axis, torch.empty_strided(xs[0].shape, outs[0].stride(), dtype=xs[0].dtype, device=DEVICE))
-            reverse = lambda x, out: dml_cuda.reverse_subsequences(Memory(x), Memory(lengths), axis, out=Memory(out), stream=stream())  # noqa: E731
+            expected = gathered(xs[0], lengths, axis, torch.empty_like(outs[0]))
+            given = Memory(lengths), axis
+
+            def reverse(x, out, given=given):
+                dml_cuda.reverse_subsequences(Memory(x), *given, out=Memory(out), stream=stream())
+
             reverse(xs[0], outs[0])
             synchronize()
             wrong += not torch.equal(outs[0], expected)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Fits the costs of src/cuda/estimate.rs to measured times: fit-estimates.py [TARGET-NAME.csv[.gz]...]
 
-`dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen. A kernel's time is
-that of the specialized one where it is recorded, because CUDA graphs run that, unless the entry point stays generic.
+`dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen. A
+kernel's time is that of the specialized one where it is recorded, because CUDA graphs run that, unless the entry point
+stays generic.
 Without arguments it takes benches/record/times. Prints how well the estimates choose on layouts that the fit has not
 seen, and writes src/cuda/costs.rs. Needs numpy, pandas and scipy.
 """
@@ -82,8 +83,8 @@ def load(path):
 
 
 def slower_specialized(data):
-    """Entry points that stay generic, and from how many bytes of a tensor on: from there, at least three of their times, and a
-    tenth, are more than 3 % longer specialized."""
+    """Entry points that stay generic, and from how many bytes of a tensor on: from there, at least three of their
+    times, and a tenth, are more than 3 % longer specialized."""
     timed = data[data.specialized_us.notna()].copy()
     sizes = timed["sizes"].str.split("x").map(lambda of: np.prod([float(size) for size in of]))
     timed["bytes"] = sizes * timed["width"]

@@ -33,8 +33,8 @@ pub struct MeasuredKernel {
     pub estimate: Option<Duration>,
     /// The measured time.
     pub time: Duration,
-    /// The time of the kernel compiled for the operator's sizes, also where a compiled operator never takes that one. `None` if
-    /// there is none.
+    /// The time of the kernel compiled for the operator's sizes, also where a compiled operator never takes that one.
+    /// `None` if there is none.
     pub specialized_time: Option<Duration>,
     /// The operator, compiled to this kernel in one mode.
     pub operator: CompiledOperator,

@@ -128,11 +128,11 @@ impl BindingError {
                     }
                     None => format!("the range of {output} overlaps that of {input} from offset {found:#x} on"),
                 };
-                format!("{ranges}, must {required} (binding.overlap)")
+                format!("{ranges}, but must {required} (binding.overlap)")
             }
             Self::Promise { promised } => {
                 let (found, required, option) = if *promised { ("not ", "", "ALWAYS") } else { ("", "not ", "NEVER") };
-                format!("the dispatch is {found}in place, must {required}be, as CompileOptions.InPlace is {option} (binding.promise)")
+                format!("the dispatch is {found}in place, but must {required}be, as CompileOptions.InPlace is {option} (binding.promise)")
             }
             Self::InPlace => format!(
                 "the layout of {} differs from that of {}, but must have the same strides to run in place (binding.in_place)",

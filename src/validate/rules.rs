@@ -1,7 +1,8 @@
 //! Every rule, with its public id. The function that checks a rule also words its message.
 //!
-//! An id is never renamed and never reused. Messages read `<place> is <found>, but must be <required> (<rule id>)`. If a
-//! higher feature level would accept what was found, they say `requires <feature level>` instead of `must be <required>`.
+//! An id is never renamed and never reused. Messages read `<place> is <found>, but must be <required> (<rule id>)`. If
+//! a higher feature level would accept what was found, they say `requires <feature level>` instead of
+//! `must be <required>`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -8,8 +8,9 @@
 //
 // Every tensor is a separate allocation of exactly its size, and so is shared memory. The threads of a cluster (or of a
 // thread block, if there are no clusters) run one after another, in ascending or in descending order, each until it
-// ends or waits at a barrier. A missing barrier gives a wrong result in one of the two orders. Clusters, or thread blocks, run one
-// after another in a random order, so that one that reads what another writes gives a wrong result in some launches.
+// ends or waits at a barrier. A missing barrier gives a wrong result in one of the two orders. Clusters, or thread
+// blocks, run one after another in a random order, so that one that reads what another writes gives a wrong result in
+// some launches.
 #include <dlfcn.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>

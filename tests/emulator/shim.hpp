@@ -29,7 +29,7 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 // Barriers: of the thread block, and of the thread's warp.
 void __syncthreads();
 void __syncwarp();
-// Of the threads that are active together, which do not wait: none of them is behind the others.
+// Threads that are active together do not wait: none of them is behind the others.
 inline unsigned __activemask() { return 0; }
 inline void __syncwarp(unsigned) {}
 inline int __syncthreads_or(int) {

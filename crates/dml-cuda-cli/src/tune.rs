@@ -1,5 +1,5 @@
-//! `tune`: times every kernel that can run a layout, and says how much the estimates lose by which one is chosen, and which
-//! kernels are slower specialized.
+//! `tune`: times every kernel that can run a layout, and says how much the estimates lose by which one is chosen, and
+//! which kernels are slower specialized.
 
 mod layouts;
 

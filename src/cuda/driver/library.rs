@@ -65,8 +65,8 @@ const FUNCTIONS: [&str; 44] = [
 /// Folders that have the driver where the loader does not search them: on NixOS, and under WSL in a container.
 const FOLDERS: [&str; 2] = ["/run/opengl-driver/lib", "/usr/lib/wsl/lib"];
 
-/// The driver library, which is never closed, because its functions are called until the process ends. If it is missing,
-/// the next call looks again, because a driver may have been installed.
+/// The driver library, which is never closed, because its functions are called until the process ends. If it is
+/// missing, the next call looks again, because a driver may have been installed.
 static DRIVER: OnceLock<Library> = OnceLock::new();
 
 /// Checks that the driver library exists and has all functions that this crate calls.

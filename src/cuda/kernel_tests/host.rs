@@ -59,8 +59,8 @@ fn build(folder: &Path) -> Option<PathBuf> {
 
 struct Emulator {
     child: Child,
-    /// The number of the launch: threads run from the last to the first if it is odd, and thread blocks in a random order that
-    /// depends on it.
+    /// The number of the launch: threads run from the last to the first if it is odd, and thread blocks in a random
+    /// order that depends on it.
     order: u32,
 }
 

@@ -62,12 +62,12 @@ const ELEMENT_KERNELS: &[Kernel] = &[
     Kernel { family: &TRANSPOSED_DIRECTLY, variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: transposed::directly },
 ];
 
-/// Kernels that copy in place move everything, whatever the lengths are, and the others move less if lengths are short. So the
-/// first must be faster by this factor (TUNING.md: COPYING_IN_PLACE), which is in their estimates.
+/// Kernels that copy in place move everything, whatever the lengths are, and the others move less if lengths are short.
+/// So the first must be faster by this factor (TUNING.md: COPYING_IN_PLACE), which is in their estimates.
 pub(super) const COPYING_IN_PLACE: f64 = 1.1;
 
-/// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In place there are
-/// none for lanes of one element, which do not move, and the same again for kernels that copy.
+/// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
+/// place there are none for lanes of one element, which do not move, and the same again for kernels that copy.
 pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> Vec<Layout<'a>> {
     let blocks = plan.blocks_as_elements.as_deref().filter(|blocks| blocks.width.is_power_of_two());
     let plans = || [plan].into_iter().chain(blocks);

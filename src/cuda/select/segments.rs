@@ -96,8 +96,8 @@ impl Staged {
         f64::from(self.grid.shared.div_ceil(VEC16).div_ceil(self.grid.threads)) / 2.0
     }
 
-    /// Steps of a thread group that moves `items` items of each segment. The groups of a warp wait for each other where their
-    /// segments are in the same banks of shared memory, which are words.
+    /// Steps of a thread group that moves `items` items of each segment. The groups of a warp wait for each other where
+    /// their segments are in the same banks of shared memory, which are words.
     pub fn rounds_of_items(&self, items: u64, group: u32) -> f64 {
         let groups = u64::from((THREADS / group).max(1));
         let banks = BANKS >> (self.bytes / 4).trailing_zeros().min(BANKS.ilog2());

@@ -361,7 +361,7 @@ class Fill(unittest.TestCase):
 
     def test_errors_name_argument_found_and_required(self):
         fill = dml_cuda.fill_value_sequence
-        types = "must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order"
+        types = "but must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order"
         devices = "but must be 'cpu', 'cuda', or such as 'cuda:1'"
         check_errors(self, [
             *((TypeError, f"dtype is {re.escape(value)}, {types}", lambda value=value: fill(3, 0, 1, value)) for value in ("float64", ">i4", "datetime64[s]")),

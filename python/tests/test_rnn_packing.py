@@ -1,11 +1,13 @@
 """dml_cuda.torch's packs, compared with PyTorch's. Skipped, and counted, without PyTorch."""
 
+import contextlib
 import copy
 import io
 import itertools
 import pickle
 import unittest
 import warnings
+from unittest import mock
 
 from with_torch import CUDA, DEVICES, dt, torch  # first: without PyTorch it skips this module
 
@@ -169,6 +171,24 @@ class Packing(unittest.TestCase):
         for index, pack in enumerate(loader):
             self.assertTrue(pack.is_kept)
             self.same(pack, pytorch.pack_padded_sequence(torch.full((4, 2, 3), float(index)), [4, 2]))
+
+    def test_a_loader_without_batches_takes_a_pack_apart(self):
+        pack = dt.pack_padded_sequence(torch.randn(5, 2, 3), [5, 2])
+        (found,) = torch.utils.data.DataLoader([pack], batch_size=None)
+        self.same(found, pack)
+
+    def test_the_functions_may_replace_pytorchs(self):
+        x, required = torch.randn(3, 2, 6), pytorch.pack_padded_sequence(torch.ones(3, 2), [3, 1]).batch_sizes
+        names = "pack_padded_sequence", "pad_packed_sequence"
+        with contextlib.ExitStack() as stack:
+            for name in names:
+                stack.enter_context(mock.patch.object(pytorch, name, getattr(dt, name)))
+            packed = pytorch.pack_padded_sequence(x, [3, 1])
+            output, _ = pytorch.pad_packed_sequence(dt.GRU(6, 8)(packed)[0])
+            with self.assertRaisesRegex(RuntimeError, "lengths"):
+                pytorch.pack_padded_sequence(x, [1, 3])
+        self.assertTrue(torch.equal(packed.batch_sizes, required))
+        self.assertEqual(output.shape, (3, 2, 8))
 
     def test_a_module_and_a_pack_may_disagree_on_batch_first(self):
         for of_rnn, of_pack, pack in itertools.product(

@@ -70,6 +70,13 @@ class Programs(unittest.TestCase):
                     self.assertEqual(*([str(node) for node in part] for part in nodes))
                 self.assertEqual(model(x, None).shape, required.shape)
 
+    def test_compile_of_plain_calls(self):
+        for kind in (dt.LSTM, dt.GRU, dt.RNN):
+            rnn, x = kind(FEATURES, HIDDEN), torch.randn(STEPS, BATCH, FEATURES)
+            around = Module(lambda rnn, x, _: rnn(x * 2)[0] + 1, rnn)
+            for model, given in ((rnn, (x,)), (around, (x, None))):
+                self.close(torch.compile(model, backend="eager")(*given), model(*given), 0)
+
     def test_compile_export_and_trace_with_lengths(self):
         for device in DEVICES:
             rnn = dt.LSTM(FEATURES, HIDDEN, 2, bidirectional=True).to(device).eval()

@@ -77,12 +77,14 @@ def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_ke
         return 1
     is_trained, shortest = torch.is_grad_enabled(), lengths.min()
     can_pack = shortest > 0
-    # Only oneDNN's LSTMs gain by being padded on a CPU. The memory of training must not grow with one long sequence.
+    # Only oneDNN's LSTMs gain by being padded on a CPU.
     is_onednn = rnn.mode == "LSTM" and not rnn.proj_size and x.dtype == torch.float32 and torch.backends.mkldnn.enabled
     if shortest == steps and (is_kept or x.is_cuda or is_onednn):
         return "whole"
-    is_sparse = is_trained and lengths.mean() < 0.25 * steps
-    if can_pack and (is_sparse if x.is_cuda else not is_onednn):
+    # With one long sequence among short ones the memory of training would grow on a GPU, and on a CPU inference would
+    # spend its time on padding.
+    sparse = {(True, True): 0.25, (False, False): 0.1}.get((x.is_cuda, is_trained), 0)
+    if can_pack and ((sparse and lengths.mean() < sparse * steps) or not (x.is_cuda or is_onednn)):
         return "packed"
     batch, width, way = len(lengths), x.shape[-1], "kept" if is_kept else "theirs"
     is_fast = x.is_cuda and (is_small(rnn, x) or is_persistent(rnn, x, width, batch))

@@ -12,6 +12,9 @@ from torch.nn.utils.rnn import PackedSequence
 from ._private import exists, private
 from .operators import is_tracing
 
+# PyTorch's functions as they were imported: a program may put this module's in their place.
+PACK, PAD = pytorch.pack_padded_sequence, pytorch.pad_packed_sequence
+
 _DISABLE = "torch._compile._disable_dynamo"
 
 
@@ -41,13 +44,23 @@ class Padded:
 
     __class__ = property(lambda self: PackedSequence)  # type: ignore[assignment]
 
-    def __init__(self, padded: torch.Tensor, lengths: torch.Tensor, is_sorted: bool) -> None:
-        self.padded, self.lengths, self.is_sorted = padded, lengths, is_sorted
-        self._packed: Any = None
+    padded: torch.Tensor
+    lengths: torch.Tensor
+    is_sorted: bool
+    _packed: Any
+
+    def __new__(cls, *given: Any, **named: Any) -> Any:
+        return PackedSequence(*given, **named)  # by what takes tuples apart and makes them again, as a DataLoader does
+
+    @classmethod
+    def keep(cls, padded: torch.Tensor, lengths: torch.Tensor, is_sorted: bool) -> "Padded":
+        self: Padded = object.__new__(cls)
+        self.padded, self.lengths, self.is_sorted, self._packed = padded, lengths, is_sorted, None
+        return self
 
     def like(self, padded: torch.Tensor) -> "Padded":
         """Another batch of the same lengths."""
-        return Padded(padded, self.lengths, self.is_sorted)
+        return self.keep(padded, self.lengths, self.is_sorted)
 
     @property
     def is_kept(self) -> bool:
@@ -56,14 +69,14 @@ class Padded:
 
     def pack(self) -> PackedSequence:
         if self._packed is None:
-            self._packed = pytorch.pack_padded_sequence(self.padded, self.lengths.cpu(), enforce_sorted=self.is_sorted)
+            self._packed = PACK(self.padded, self.lengths.cpu(), enforce_sorted=self.is_sorted)
         return self._packed
 
     @functools.cached_property
     def _of_lengths(self) -> PackedSequence:
         """A pack with the same fields but `data`."""
         of = self.padded.detach().new_empty(()).expand(self.padded.shape[:2])
-        return pytorch.pack_padded_sequence(of, self.lengths.cpu(), enforce_sorted=self.is_sorted)
+        return PACK(of, self.lengths.cpu(), enforce_sorted=self.is_sorted)
 
     batch_sizes = property(lambda self: (self._packed or self._of_lengths).batch_sizes)
     sorted_indices = property(lambda self: (self._packed or self._of_lengths).sorted_indices)
@@ -79,7 +92,7 @@ class Padded:
         def converted(*args: Any, **kwargs: Any) -> Padded:
             padded = getattr(self.padded, name)(*args, **kwargs)
             lengths = self.lengths if self.lengths.is_cpu else self.lengths.to(padded.device)
-            return self if padded is self.padded else Padded(padded, lengths, self.is_sorted)
+            return self if padded is self.padded else self.keep(padded, lengths, self.is_sorted)
 
         return converted
 
@@ -96,7 +109,7 @@ class Padded:
         return repr(self.pack())
 
     def __reduce_ex__(self, _: Any) -> Any:
-        return (Padded, (self.padded, self.lengths, self.is_sorted)) if self.is_kept else (PackedSequence, tuple(self))
+        return (Padded.keep, (self.padded, self.lengths, self.is_sorted)) if self.is_kept else (PackedSequence, tuple(self))
 
 
 # Maps over trees find the tensors of a pack.
@@ -106,7 +119,7 @@ torch.utils._pytree.register_pytree_node(
 
 
 # What records a call sees a pack as a tuple, and torch.compile cannot take one apart that is none: these run PyTorch's.
-_as_they_are = uncompiled(pytorch.pack_padded_sequence), uncompiled(pytorch.pad_packed_sequence)
+_as_they_are = uncompiled(PACK), uncompiled(PAD)
 
 
 def _is_recorded() -> bool:
@@ -151,18 +164,18 @@ def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: 
     x = input.transpose(0, 1) if batch_first and input.dim() > 1 else input
     of_batch = given.shape == x.shape[1:2] and x.dim() > 1 and x.numel() > 0
     if type(given) is not torch.Tensor or not of_batch or (not given.is_cpu and given.device != input.device):
-        return pytorch.pack_padded_sequence(input, lengths, batch_first, enforce_sorted)
+        return PACK(input, lengths, batch_first, enforce_sorted)
     kept = given.detach().to(torch.int64, copy=True)
     if given.is_cpu:
         host = kept.numpy()
         is_wrong = host.min() < 1 or host.max() > len(x) or (enforce_sorted and (host[1:] > host[:-1]).any())
         if is_wrong:  # PyTorch's own error
-            return pytorch.pack_padded_sequence(input, lengths, batch_first, enforce_sorted)
+            return PACK(input, lengths, batch_first, enforce_sorted)
         x = x[: host.max()]
     else:
         kept = without_sign(kept).clamp_(max=len(x))
     # A copy, as PyTorch's: x may change.
-    return Padded(x.clone(memory_format=torch.contiguous_format), kept, enforce_sorted)
+    return Padded.keep(x.clone(memory_format=torch.contiguous_format), kept, enforce_sorted)
 
 
 def _unpack(sequence: Padded, batch_first: bool, padding_value: float, total_length: int | None) -> Any:

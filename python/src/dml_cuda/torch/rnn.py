@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch.nn.utils import parametrize
-from torch.nn.utils import rnn as pytorch
 from torch.nn.utils.rnn import PackedSequence
 
 from .._arguments import check_batch, host_lengths
 from . import forms
 from .operators import as_lengths, check_tensor, is_tracing, watched
-from .packing import Padded, lengths_of, rows_of, uncompiled
+from .packing import PACK, PAD, Padded, lengths_of, rows_of, uncompiled
 from .padded import run_padded
 
 
@@ -21,8 +20,9 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
     """What this package's RNNs add to PyTorch's."""
 
     def forward(self, input: Any, hx: Any = None, *, lengths: Any = None) -> tuple[Any, Any]:
-        is_recorded = isinstance(input, torch.Tensor) or torch.compiler.is_exporting() or is_tracing()
-        if lengths is None and is_recorded:
+        # torch.compile of PyTorch 2.15 fails where a subclass calls its RNNs: what it compiles breaks its graph before.
+        is_plain = isinstance(input, torch.Tensor) and not torch.compiler.is_compiling()
+        if lengths is None and (is_plain or torch.compiler.is_exporting() or is_tracing()):
             return super().forward(input, hx)  # type: ignore[no-any-return]
         return self._run(input, hx, lengths)  # type: ignore[no-any-return]
 
@@ -63,7 +63,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
                 raise TypeError("lengths is given, but must be None, because input is a PackedSequence with its own")
             return self._run_kept(input, hx) if type(input) is Padded and input.is_kept else self._run_packed(input, hx)
         if lengths is None:
-            return self._plain(input, hx)  # PyTorch's own error
+            return self._plain(input, hx)
         check_tensor(input, "input")
         lengths = (
             as_lengths(torch.empty(0, device="cpu"), lengths)
@@ -80,9 +80,9 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             return self._plain(input, hx)
         if form == "packed":
             packed, states = self._plain(
-                pytorch.pack_padded_sequence(x, torch.from_numpy(host), enforce_sorted=False), hx
+                PACK(x, torch.from_numpy(host), enforce_sorted=False), hx
             )
-            output, _ = pytorch.pad_packed_sequence(packed, self.batch_first, total_length=x.shape[0])
+            output, _ = PAD(packed, self.batch_first, total_length=x.shape[0])
             return output, states
         if form == 1:
             return run_padded(self, x, lengths, hx)

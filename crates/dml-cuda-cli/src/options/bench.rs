@@ -105,7 +105,8 @@ pub struct Report {
     /// Exit 1 if a run is worse than the first one, and 2 if that is not known
     ///
     /// It is worse if a case is SLOWER or failed, an output differs, or a case or an output is missing. It is not known
-    /// if the machine was not the same.
+    /// if the baselines of one device differ, so that the machine was not the same. Runs of two devices are compared as
+    /// they are.
     #[arg(long)]
     #[arg(help_heading = "Pipelines")]
     pub fail_on_slower: bool,

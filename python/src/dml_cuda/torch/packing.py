@@ -109,7 +109,9 @@ class Padded:
         return repr(self.pack())
 
     def __reduce_ex__(self, _: Any) -> Any:
-        return (Padded.keep, (self.padded, self.lengths, self.is_sorted)) if self.is_kept else (PackedSequence, tuple(self))
+        if not self.is_kept:
+            return PackedSequence, tuple(self)
+        return Padded.keep, (self.padded, self.lengths, self.is_sorted)
 
 
 # Maps over trees find the tensors of a pack.

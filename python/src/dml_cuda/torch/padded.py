@@ -166,7 +166,7 @@ def run_padded(
     size, all_weights = rnn.proj_size or hidden, rnn.all_weights
     if isinstance(steps, torch.SymInt) and (VERSION < (2, 15) or rnn.mode.startswith("RNN")):
         words = "the exported program has a fixed T: this PyTorch writes out the loop of the RNN"
-        warnings.warn(f"{words}. PyTorch 2.15 does so for an nn.RNN only", stacklevel=2)
+        warnings.warn(f"{words}. PyTorch 2.15 has while loops for LSTMs and GRUs", stacklevel=2)
     # The backward pass keeps a copy: lengths may change. One in pageable memory is read before the call returns.
     is_recorded = is_tracing() or torch.compiler.is_exporting()
     is_copied = not is_clean and (torch.is_grad_enabled() or is_recorded or lengths.device != x.device)

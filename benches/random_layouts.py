@@ -42,7 +42,7 @@ def packed(sizes, order=None):
 
 
 def draw(r, most=MOST):
-    """A layout of a random kind, of at most so many bytes: its columns of `LAYOUT` but the seed."""
+    """A layout of a random kind, of at most `most` bytes: its columns of `LAYOUT` but the seed."""
 
     def size(least, largest):  # evenly by its logarithm, often a power of two, a multiple of 8 or one of 100
         value, how = 2 ** r.uniform(math.log2(least), math.log2(largest + 0.99)), r.random()

@@ -151,7 +151,7 @@ class Compiled(unittest.TestCase):
             self.check(lambda r, x, n: many(r, x @ x.transpose(1, 2), n), tensor(3, 7, 5), lengths(3, 1, 1), exact=CUDA)
 
     def test_fills(self):
-        """dml_cuda.torch.inductor has arithmetic of its own here, too. Eager calls are the kernels."""
+        """dml_cuda.torch.inductor has arithmetic of its own here as well. Eager calls are the kernels."""
         n = lengths(6)
         for name in ("int8", "uint8", "int16", "int32", "int64", "uint64", "float32", "float16"):
             dtype, integers = getattr(torch, name), "int" in name

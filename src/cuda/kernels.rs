@@ -16,7 +16,7 @@ pub(crate) struct Family {
     file: &'static str,
     /// What the names of its entry points begin with.
     pub name: &'static str,
-    /// Whether its kernels that copy are right in place, too: a thread, a thread group, a thread block or a cluster
+    /// Whether its kernels that copy are also right in place: a thread, a thread group, a thread block or a cluster
     /// reads all of what it writes before it writes, and no other uses what it reads there.
     pub copies_in_place: bool,
     /// The bytes of its parameters from which a specialized kernel loads. `None` if it is always generic.

@@ -27,7 +27,7 @@ const STEP: usize = 25;
 
 const MODES: [(&str, bool); 2] = [("copying", false), ("in place", true)];
 
-/// A kernel is slower specialized if it takes more than so many times the time.
+/// A kernel is slower specialized if it takes more than this multiple of the generic time.
 const SLOWER: f64 = 1.03;
 
 /// What outputs contain before they are written.

@@ -27,7 +27,7 @@ pub use verdict::{Group, Verdict};
 const NAME: usize = 40;
 
 /// What sentences and tables call runs: by the only part of their labels that differs, which are the tool, the device
-/// and the file, else by the labels. Runs that still have one name have a letter, too.
+/// and the file, else by the labels. Runs that still have one name get a letter as well.
 fn names(runs: &[Run]) -> Vec<String> {
     let parts = |run: &'_ Run| {
         let without_file = run.label.strip_suffix(&run.file).and_then(|rest| rest.strip_suffix(", "));

@@ -103,7 +103,7 @@ mod tests {
         35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
         41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
-    /// A cgroup with the MiB of its limit, what is in use, and what of that are files that nobody reads.
+    /// A cgroup with the MiB of its limit, what is in use, and what of that are files that nothing reads.
     type Group = (&'static str, Option<u64>, u64, u64);
 
     /// What a process can have, in MiB, on a machine with 48 GiB left.

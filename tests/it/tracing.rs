@@ -6,7 +6,8 @@ use dml_cuda::{Device, TensorDataType};
 use dml_cuda_testing::{compile, lanes};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::subscriber::NoSubscriber;
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 /// Records every span with its fields.
 struct Spans(Arc<Mutex<Vec<String>>>);
@@ -40,6 +41,8 @@ impl Subscriber for Spans {
 #[test]
 fn create_compile_bind_and_dispatch_are_spans() {
     let spans = Arc::default();
+    // With a single subscriber, the thread that reaches a span first decides whether any thread sees it.
+    let _second = Dispatch::new(NoSubscriber::default());
     tracing::subscriber::with_default(Spans(Arc::clone(&spans)), || {
         let device = Device::cpu();
         let operator = compile(&device, &lanes(TensorDataType::Float32, 2, 4).into());

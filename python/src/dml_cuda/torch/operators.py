@@ -233,9 +233,9 @@ for _name, _fake in (("reverse_subsequences", _reverse_fake), ("reverse_subseque
     torch.library.register_fake(f"dml_cuda::{_name}", _fake, lib=_library)
     torch.library.register_fake(f"dml_cuda::_{_name}", _fake, lib=_library)
 torch.library.register_fake("dml_cuda::fill_value_sequence", _fill_fake, lib=_library)
-_DECOMPOSITIONS, _META = "torch._decomp.decomposition_table", "torch._decomp.meta_table"
-if exists(_DECOMPOSITIONS) and exists(_META):
-    private(_DECOMPOSITIONS)[_reverse] = _decompose
+DECOMPOSITIONS, _META = "torch._decomp.decomposition_table", "torch._decomp.meta_table"
+if exists(DECOMPOSITIONS) and exists(_META):
+    private(DECOMPOSITIONS)[_reverse] = _decompose
     private(_META)[_reverse] = _reverse_fake  # which fake tensors prefer
 # A fill has no tensor argument that could select the device.
 _library.impl("fill_value_sequence", _fill, "BackendSelect")

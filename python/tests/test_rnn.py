@@ -322,39 +322,6 @@ class RNNs(unittest.TestCase):
                 second(lambda x: run(lstm, x, lengths)[0], x), second(lambda x: packed(lstm, x, lengths)[0], x), 1e-4
             )
 
-    def test_forms(self):
-        lstm, gru = dt.LSTM(64, 64), dt.GRU(64, 64)
-        x, short = torch.randn(200, 16, 64), torch.tensor([200, *range(1, 16)])
-        find = lambda rnn, lengths, x=x: forms.form(rnn, x, len(x), forms.on_host(x, lengths), True)
-        self.assertEqual(find(gru, torch.full((16,), 200)), "whole")
-        self.assertEqual(find(gru, short), "packed")
-        self.assertIn(find(lstm, short), (1, 2, 4, 8))
-        self.assertNotEqual(
-            find(gru, torch.cat((short[:15], torch.zeros(1, dtype=torch.int64)))), "packed"
-        )  # it refuses 0
-        self.assertEqual(find(gru, torch.zeros(16, dtype=torch.int64)), 1)
-        with mock.patch.dict(os.environ, DML_CUDA_RNN="two_passes"):
-            self.assertEqual(find(gru, short), 1)
-        full = torch.full((16,), 200)
-        for rnn in (lstm, gru):
-            self.assertTrue(torch.equal(rnn(x, lengths=full)[0], rnn(x)[0]))
-
-    def test_cuts_cover_every_step_of_every_sequence(self):
-        for seed, count in itertools.product(range(20), (1, 2, 4, 8)):
-            lengths = (
-                torch.randint(0, 50, (11,), generator=torch.Generator().manual_seed(seed))
-                .sort(descending=True)[0]
-                .numpy()
-            )
-            steps = [0] * len(lengths)
-            begin = 0
-            for end, active in forms.cuts_of(lengths, count):
-                self.assertGreater(end, begin)
-                steps = [n + (end - begin) * (row < active) for row, n in enumerate(steps)]
-                begin = end
-            self.assertTrue(all(n >= length for n, length in zip(steps, lengths)))
-            self.assertEqual(begin, lengths[0])
-
     def test_errors_name_argument_found_and_required(self):
         lstm, gru = (kind(FEATURES, HIDDEN, bidirectional=True) for kind in (dt.LSTM, dt.GRU))
         first = dt.GRU(FEATURES, HIDDEN, bidirectional=True, batch_first=True)

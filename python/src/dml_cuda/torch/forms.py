@@ -26,44 +26,49 @@ def cuts_of(falling: Any, count: int) -> list[tuple[int, int]]:
     return [(end, len(rising) - int(rising.searchsorted(begin, "right"))) for begin, end in zip([0, *ends], ends)]
 
 
-# Nanoseconds, fitted to random configurations on an H100 and on two cores of an EPYC (benches/record): for a call, and
-# for each pass and segment, distinct length, step of a pass with cuDNN's standard algorithm, step of one with a
-# persistent algorithm, 1000 multiplications, 1000 numbers of gates, 1000 weights that steps read, and 1000 weights.
-# The keys: whether on a GPU, whether with gradients, and the form.
+# Nanoseconds, fitted to random configurations on an H100 and on two cores of an EPYC (benches/record): for a call; for
+# each pass, further segment of a pass, distinct length, slow step and fast step; for 1000 multiplications, numbers of
+# gates, weights that steps read, weights, and weights of further segments; and for 1000 numbers of the padded batch.
+# The keys: whether on a GPU, whether with gradients, and the form. On a CPU the form counts only for LSTMs.
 COSTS = {
-    (True, False, "packed"): (3.77e5, 1.54e5, 2.61e4, 1.51e4, 0, 0, 0, 0.399, 2.56),
-    (True, False, "kept"): (8.29e5, 2.4e5, 0, 1.17e4, 4.05, 0, 31, 4.53, 0),
-    (True, False, "theirs"): (1.23e6, 2.42e5, 1.68e4, 1.19e4, 264, 0, 35.6, 4.54, 0),
-    (True, True, "packed"): (1.52e6, 3.29e5, 1.63e5, 3.76e4, 0, 0, 10.5, 1.31, 0),
-    (True, True, "kept"): (1.48e6, 1e6, 926, 3.08e4, 813, 0, 13.2, 3.92, 47.2),
-    (True, True, "theirs"): (2.83e6, 5.7e5, 1.26e5, 3.8e4, 6.88e3, 0, 18.8, 4.05, 0),
-    (False, False, "packed"): (2.29e4, 9.27e4, 3.78e4, 1.53e4, 0, 8.6, 6.89e3, 150, 689),
-    (False, False, "kept"): (1.09e5, 2.05e5, 3.38e4, 5.28e3, 0, 9.4, 1.66e3, 15.5, 1.87e3),
-    (False, False, "theirs"): (1.9e5, 2.63e5, 4.11e4, 6.1e3, 0, 9.65, 1.56e3, 0, 1.82e3),
-    (False, True, "packed"): (8.55e4, 0, 9.49e4, 1.48e5, 0, 30, 2.91e4, 726, 895),
-    (False, True, "kept"): (1.38e5, 6.72e5, 4.19e4, 5.8e3, 0, 39.1, 4.59e3, 32.2, 3.72e3),
-    (False, True, "theirs"): (5.05e5, 7.21e5, 9.04e4, 1.39e4, 0, 35.3, 5.95e3, 0, 2.37e3),
-}
+    (True, False, "packed"): (3.77e5, 1.54e5, 0, 2.61e4, 1.51e4, 1.51e4, 0, 0, 0.399, 2.56, 0, 0),
+    (True, False, "kept"): (8.29e5, 2.4e5, 0, 0, 1.17e4, 4.05, 0, 31, 4.53, 0, 0, 0),
+    (True, False, "theirs"): (1.23e6, 2.42e5, 0, 1.68e4, 1.19e4, 264, 0, 35.6, 4.54, 0, 0, 0),
+    (True, True, "packed"): (1.52e6, 3.29e5, 0, 1.63e5, 3.76e4, 3.76e4, 0, 10.5, 1.31, 0, 0, 0),
+    (True, True, "kept"): (1.48e6, 1e6, 0, 926, 3.08e4, 813, 0, 13.2, 3.92, 47.2, 0, 0),
+    (True, True, "theirs"): (2.83e6, 5.7e5, 0, 1.26e5, 3.8e4, 6.88e3, 0, 18.8, 4.05, 0, 0, 0),
+    (False, False, "packed"): (1.51e5, 1.26e5, 0, 6.94e3, 1.89e4, 1e4, 13.2, 3.78e3, 162, 77.8, 0, 1.43e3),
+    (False, False, "kept"): (6.01e4, 3.59e5, 1.36e5, 0, 3.78e3, 3.62e3, 8.99, 1.64e3, 5.97, 820, 582, 2.93e3),
+    (False, False, "theirs"): (1.24e5, 3.94e5, 1.29e5, 1.44e3, 3.91e3, 3.3e3, 9.03, 1.6e3, 7.81, 711, 635, 3.36e3),
+    (False, True, "packed"): (0, 8.49e4, 0, 0, 1.64e5, 1.33e5, 39.9, 1.43e4, 910, 0, 0, 6.87e3),
+    (False, True, "kept"): (0, 1.01e6, 3.87e5, 0, 7.48e3, 4.26e3, 26.8, 4.05e3, 104, 2.16e3, 2.27e3, 7.97e3),
+    (False, True, "theirs"): (1.12e5, 9.62e5, 4.53e5, 7.3e3, 6.82e3, 4.33e3, 27.1, 5.33e3, 82.5, 2.15e3, 2.44e3, 9.9e3),
+}  # fmt: skip
 _MARGIN = 1.2  # by which the estimate for packing must be larger
 _SEGMENTS = (1, 2, 4, 8)  # on a CPU
 
 
 class Sizes:
-    """What the costs of a call depend on. distinct: how many lengths there are."""
+    """What the costs of a call depend on. longest: steps that are computed. distinct: how many lengths there are. fast:
+    how many steps are fast, on a GPU those with a persistent algorithm, on a CPU those with a single active
+    sequence."""
 
-    def __init__(self, rnn: torch.nn.RNNBase, width: int, longest: int, distinct: int) -> None:
+    def __init__(self, rnn: torch.nn.RNNBase, width: int, batch: int, longest: int, distinct: int, fast: int) -> None:
         hidden, directions = rnn.hidden_size, 1 + rnn.bidirectional
         self.passes, gates = rnn.num_layers * directions, hidden * {"LSTM": 4, "GRU": 3}.get(rnn.mode, 1)
         inner = (rnn.num_layers - 1) * (rnn.proj_size or hidden) * directions
         self.weights = gates * (width + inner + rnn.num_layers * hidden) * directions / 1e3
-        self.steps, self.gates, self.distinct = longest * self.passes, gates / 1e3, distinct
-        self.read = self.steps * self.gates * hidden
+        self.longest, self.distinct, self.fast, self.gates = longest, distinct, fast, gates / 1e3
+        self.read = longest * self.passes * self.gates * hidden
+        self.numbers = longest * batch * (width + hidden * self.passes) / 1e3
 
-    def features(self, area: int, cuts: int, is_fast: bool) -> tuple[float, ...]:
+    def features(self, area: int, segments: int) -> tuple[float, ...]:
         """How many of what COSTS lists. area: the rows that are computed."""
-        standard, persistent = (0, self.steps) if is_fast else (self.steps, 0)
+        steps = (self.longest - self.fast) * self.passes, self.fast * self.passes
         of_area = area * self.weights, area * self.passes * self.gates
-        return (1, self.passes * cuts, self.distinct, standard, persistent, *of_area, self.read, self.weights)
+        further = segments - 1
+        fixed = 1, self.passes, self.passes * further, self.distinct
+        return (*fixed, *steps, *of_area, self.read, self.weights, self.weights * further, self.numbers)
 
 
 def area_of(cuts: list[tuple[int, int]]) -> int:
@@ -81,29 +86,30 @@ def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_ke
     is_onednn = rnn.mode == "LSTM" and not rnn.proj_size and x.dtype == torch.float32 and torch.backends.mkldnn.enabled
     if shortest == steps and (is_kept or x.is_cuda or is_onednn):
         return "whole"
-    # With one long sequence among short ones the memory of training would grow on a GPU, and on a CPU inference would
-    # spend its time on padding.
-    sparse = {(True, True): 0.25, (False, False): 0.1}.get((x.is_cuda, is_trained), 0)
-    if can_pack and ((sparse and lengths.mean() < sparse * steps) or not (x.is_cuda or is_onednn)):
+    # With one long sequence among short ones the memory of training would grow on a GPU.
+    is_sparse = x.is_cuda and is_trained and lengths.mean() < 0.25 * steps
+    if can_pack and (is_sparse or not (x.is_cuda or is_onednn)):
         return "packed"
     batch, width, way = len(lengths), x.shape[-1], "kept" if is_kept else "theirs"
-    is_fast = x.is_cuda and (is_small(rnn, x) or is_persistent(rnn, x, width, batch))
-    sizes = Sizes(rnn, width, steps, min(steps, batch))
+    if x.is_cuda:
+        is_fast = is_small(rnn, x) or is_persistent(rnn, x, width, batch)
+        sizes = Sizes(rnn, width, batch, steps, min(steps, batch), steps if is_fast else 0)
+    else:
+        falling = np.sort(lengths)[::-1]
+        longest = int(falling[0])
+        alone = longest - int(falling[1]) if batch > 1 else longest
+        sizes = Sizes(rnn, width, batch, longest, len(set(falling.tolist())), alone)
 
-    def estimate(way: str, *found: Any) -> float:
-        return sum(map(operator.mul, sizes.features(*found), COSTS[x.is_cuda, is_trained, way]))
+    def estimate(way: str, area: int, segments: int = 1) -> float:
+        return sum(map(operator.mul, sizes.features(area, segments), COSTS[x.is_cuda, is_trained, way]))
 
     if x.is_cuda:  # short calls spend no time on their lengths
-        cost, count = estimate(way, steps * batch, 1, is_fast), 1
-        if can_pack and estimate("packed", steps * batch, 1, False) < _MARGIN * cost:
+        cost, count = estimate(way, steps * batch), 1
+        if can_pack and estimate("packed", steps * batch) < _MARGIN * cost:
             return "packed"
         sizes.distinct = len(set(lengths.tolist()))
     else:
-        falling = np.sort(lengths)[::-1]
-        sizes = Sizes(rnn, width, int(falling[0]), len(set(falling.tolist())))
         cuts = [cuts_of(falling, count) for count in _SEGMENTS]
-        cost, count = min(
-            (estimate(way, area_of(cut), len(cut), False), n) for cut, n in zip(cuts, _SEGMENTS, strict=True)
-        )
-    is_packed = can_pack and estimate("packed", int(lengths.sum()), 1, False) < _MARGIN * cost
+        cost, count = min((estimate(way, area_of(cut), len(cut)), n) for cut, n in zip(cuts, _SEGMENTS, strict=True))
+    is_packed = can_pack and estimate("packed", int(lengths.sum())) < _MARGIN * cost
     return "packed" if is_packed else count

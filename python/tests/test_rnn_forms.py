@@ -1,0 +1,71 @@
+"""The forms in which RNNs with lengths run, chosen by the costs in `dml_cuda.torch.forms`."""
+
+import csv
+import itertools
+import os
+import pathlib
+import statistics
+import unittest
+from unittest import mock
+
+from with_torch import dt, torch  # first: without PyTorch it skips this module
+
+import numpy as np
+from dml_cuda.torch import forms
+
+RECORDS = pathlib.Path(__file__).parents[2] / "benches/record"
+
+
+class Forms(unittest.TestCase):
+    def test_lstms_on_a_cpu_run_in_forms_that_were_fast(self):
+        """Held to times of packing and of every form, with lengths on the host."""
+        gains, best = [], []
+        with open(RECORDS / "amd-epyc/2026-11-28-rnn-forms.csv") as file:
+            rows = list(csv.DictReader(file, delimiter=";"))
+        for row in rows:
+            steps, batch, features, hidden, layers = (int(row[name]) for name in ("T", "B", "F", "H", "layers"))
+            lstm = torch.nn.LSTM(features, hidden, layers, bidirectional=row["directions"] == "2", device="meta")
+            x, lengths = torch.empty(steps, batch, features), np.array(row["lengths"].split(), dtype=np.int64)
+            with torch.set_grad_enabled(row["mode"] == "training"):
+                form = forms.form(lstm, x, steps, lengths, True)
+            packed = float(row["packed"])
+            times = {"packed": packed, **{n: float(row[f"kept {n}"]) for n in (1, 2, 4, 8)}}
+            if form != "whole":
+                gains.append(packed / times[form])
+                best.append(packed / min(times.values()))
+        self.assertGreater(len(gains), 150)
+        self.assertGreater(statistics.geometric_mean(gains), 0.96 * statistics.geometric_mean(best))
+        self.assertLessEqual(sum(gain < 1 / 1.05 for gain in gains), 0.01 * len(gains))
+
+    def test_forms(self):
+        lstm, gru = dt.LSTM(64, 64), dt.GRU(64, 64)
+        x, short = torch.randn(200, 16, 64), torch.tensor([200, *range(1, 16)])
+        find = lambda rnn, lengths, x=x: forms.form(rnn, x, len(x), forms.on_host(x, lengths), True)
+        self.assertEqual(find(gru, torch.full((16,), 200)), "whole")
+        self.assertEqual(find(gru, short), "packed")
+        self.assertIn(find(lstm, short), (1, 2, 4, 8))
+        self.assertNotEqual(
+            find(gru, torch.cat((short[:15], torch.zeros(1, dtype=torch.int64)))), "packed"
+        )  # it refuses 0
+        self.assertEqual(find(gru, torch.zeros(16, dtype=torch.int64)), 1)
+        with mock.patch.dict(os.environ, DML_CUDA_RNN="two_passes"):
+            self.assertEqual(find(gru, short), 1)
+        full = torch.full((16,), 200)
+        for rnn in (lstm, gru):
+            self.assertTrue(torch.equal(rnn(x, lengths=full)[0], rnn(x)[0]))
+
+    def test_cuts_cover_every_step_of_every_sequence(self):
+        for seed, count in itertools.product(range(20), (1, 2, 4, 8)):
+            lengths = (
+                torch.randint(0, 50, (11,), generator=torch.Generator().manual_seed(seed))
+                .sort(descending=True)[0]
+                .numpy()
+            )
+            steps = [0] * len(lengths)
+            begin = 0
+            for end, active in forms.cuts_of(lengths, count):
+                self.assertGreater(end, begin)
+                steps = [n + (end - begin) * (row < active) for row, n in enumerate(steps)]
+                begin = end
+            self.assertTrue(all(n >= length for n, length in zip(steps, lengths)))
+            self.assertEqual(begin, lengths[0])

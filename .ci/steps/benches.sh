@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# the benches, once each
+source .ci/setup.sh
+
+cargo bench --locked -- --test

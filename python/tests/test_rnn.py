@@ -65,6 +65,7 @@ def form(value):
 
 class RNNs(unittest.TestCase):
     def setUp(self):
+        self.enterContext(form(1))  # small calls would run packed
         torch.manual_seed(0)
         # Small operators of many threads wait for each other where others use the cores.
         self.addCleanup(torch.set_num_threads, torch.get_num_threads())

@@ -1,5 +1,6 @@
 """Which form an RNN with lengths runs in. Only lengths on the host can choose: to look at those on a GPU is to wait."""
 
+import math
 import operator
 from typing import Any
 
@@ -75,20 +76,24 @@ def area_of(cuts: list[tuple[int, int]]) -> int:
     return sum((end - begin) * active for begin, (end, active) in zip([0, *(end for end, _ in cuts)], cuts))
 
 
+def gains_by_padding(rnn: torch.nn.RNNBase, x: torch.Tensor) -> bool:
+    """Whether a padded call may be faster than a packed one: on a CPU only oneDNN's LSTMs are."""
+    is_onednn = rnn.mode == "LSTM" and not rnn.proj_size and x.dtype == torch.float32 and torch.backends.mkldnn.enabled
+    return bool(x.is_cuda or is_onednn or is_form_chosen("two_passes") is not None)
+
+
 def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_kept: bool) -> str | int:
     """The form of a call: "whole" is PyTorch's padded call, for sequences that all have T steps; "packed" is PyTorch's
     packed call; and a number is that of the segments of time. is_kept: the padded batch is at hand."""
     if lengths is None or is_form_chosen("two_passes") is not None or not lengths.any():
         return 1
     is_trained, shortest = torch.is_grad_enabled(), lengths.min()
-    can_pack = shortest > 0
-    # Only oneDNN's LSTMs gain by being padded on a CPU.
-    is_onednn = rnn.mode == "LSTM" and not rnn.proj_size and x.dtype == torch.float32 and torch.backends.mkldnn.enabled
-    if shortest == steps and (is_kept or x.is_cuda or is_onednn):
+    can_pack, can_gain = shortest > 0, gains_by_padding(rnn, x)
+    if shortest == steps and (is_kept or can_gain):
         return "whole"
     # With one long sequence among short ones the memory of training would grow on a GPU.
     is_sparse = x.is_cuda and is_trained and lengths.mean() < 0.25 * steps
-    if can_pack and (is_sparse or not (x.is_cuda or is_onednn)):
+    if can_pack and (is_sparse or not can_gain):
         return "packed"
     batch, width, way = len(lengths), x.shape[-1], "kept" if is_kept else "theirs"
     if x.is_cuda:
@@ -109,7 +114,12 @@ def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_ke
             return "packed"
         sizes.distinct = len(set(lengths.tolist()))
     else:
-        cuts = [cuts_of(falling, count) for count in _SEGMENTS]
-        cost, count = min((estimate(way, area_of(cut), len(cut)), n) for cut, n in zip(cuts, _SEGMENTS, strict=True))
+        cost = math.inf
+        for more in _SEGMENTS:
+            cuts = cuts_of(falling, more)
+            found = estimate(way, area_of(cuts), len(cuts))
+            if found >= cost:
+                break
+            cost, count = found, more
     is_packed = can_pack and estimate("packed", int(lengths.sum())) < _MARGIN * cost
     return "packed" if is_packed else count

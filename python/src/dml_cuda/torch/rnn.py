@@ -125,7 +125,8 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         """Runs a pack of PyTorch's."""
         data, sizes, order, back = packed
         is_captured = data.is_cuda and torch.cuda.is_current_stream_capturing()
-        if data.dim() != 2 or data.is_meta or is_captured or not len(data) or watched(data, sizes):
+        is_seen = data.dim() != 2 or data.is_meta or is_captured or not len(data) or watched(data, sizes)
+        if is_seen or not forms.gains_by_padding(self, data):
             return self._plain(packed, hx)
         steps, batch = len(sizes), int(sizes[0])
         host = lengths_of(sizes.numpy())

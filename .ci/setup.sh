@@ -25,7 +25,7 @@ venv() {
   .venv/uv/bin/uv venv --quiet --no-config --no-project --python "$(command -v python3)" --allow-existing ".venv/$1"
   .venv/uv/bin/uv pip install --quiet --no-config --no-cache --python ".venv/$1/bin/python" "${@:2}"
 }
-# Builds what several steps need: the C library and the runner, and the Python package's wheel in $work.
+# Builds what several steps need: the C library and the command line tool, and the Python package's wheel in $work.
 release() { cargo build --locked --release -p dml-cuda-capi -p dml-cuda-cli; }
 wheel() {
   [ ! -e "$work/wheel" ] || return 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# the runner and the C library compile for aarch64, and everything for Windows, without a warning
+# the command line tool and the C library compile for aarch64, and everything for Windows, without a warning
 source .ci/setup.sh
 
 root=$PWD # compiler.sh uses it

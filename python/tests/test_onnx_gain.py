@@ -172,7 +172,7 @@ class Gain(unittest.TestCase):
             self.assertRegex(look(self.path)[2], r": the input o is \S+, but must be a tensor of bools, .* Give the model such an input, before a Cast")
 
     def test_verdicts_are_those_of_bench(self):
-        self.assertEqual(_onnx_gain._interval([*range(1, 31)]), (9, 22))  # as the runner's own test has it
+        self.assertEqual(_onnx_gain._interval([*range(1, 31)]), (9, 22))  # as the test of `report` has it
         for times, verdict in ((10, "SAME"), (5, "FASTER"), (20, "SLOWER")):
             self.assertIn(verdict, _onnx_gain._row("", [10] * 30, [times] * 30))
         self.assertIn("UNSURE", _onnx_gain._row("", [*range(1, 31)], [15] * 30))

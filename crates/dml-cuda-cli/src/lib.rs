@@ -1,4 +1,4 @@
-//! The runner `dml-cuda` as a library. [`main`] is the program. The fuzzer uses [`model`].
+//! The command line tool `dml-cuda` as a library. [`main`] is the program. The fuzzer uses [`model`].
 
 mod bench;
 mod completions;
@@ -92,7 +92,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     let path = found.as_deref().unwrap_or(path);
     let in_file = |error: String| format!("{}: {error}", shown_path(path));
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
-        let where_to = "which this runner does not run: ONNX Runtime does, with the library (docs/onnxruntime.md)";
+        let where_to = "which dml-cuda does not run: ONNX Runtime does, with the library (docs/onnxruntime.md)";
         return Err(in_file(format!("it is an ONNX model, {where_to}")));
     }
     // It may come through a pipe, but not without end.
@@ -161,7 +161,7 @@ fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(Strin
         return Ok(());
     }
     let refused = findings.refused.join("\n  ");
-    Err(in_file(format!("DxDispatch would not run this model as this runner does:\n  {refused}")))
+    Err(in_file(format!("DxDispatch would not run this model as dml-cuda does:\n  {refused}")))
 }
 
 fn choose_device(adapter: &Option<String>) -> Result<Device, String> {

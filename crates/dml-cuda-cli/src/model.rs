@@ -26,7 +26,7 @@ use crate::out::shown_path;
 pub struct Dispatchable {
     pub name: String,
     pub desc: OperatorDesc,
-    /// What DxDispatch prints when it compiles it, in one of two ways. They are one here.
+    /// The line that DxDispatch prints when it compiles the dispatchable in one of two ways. dml-cuda has one way.
     pub compiling: &'static str,
     /// Default bindings. A dispatch can override them.
     pub bindings: Bindings,
@@ -37,7 +37,7 @@ pub struct Model {
     pub dispatchables: Vec<Dispatchable>,
     /// Each command with its place, and with its text, as DxDispatch prints it.
     pub commands: Vec<(Command, String, String)>,
-    /// What the model was read from: its own file and those that it names.
+    /// The files that the model was read from: its own and those that it names.
     pub files: Vec<PathBuf>,
 }
 
@@ -48,7 +48,7 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     root.walk(&["model"])?;
     let (resource_nodes, resource_names) = members(&root, "resources")?;
     let (dispatchable_nodes, _) = members(&root, "dispatchables")?;
-    // First the dispatchables, because their type best explains why this runner cannot run a model.
+    // First the dispatchables, because their type best explains why dml-cuda cannot run a model.
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
         let desc = dispatchable::read(node)?;
         let bound = node.get("bindings");
@@ -65,7 +65,7 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
         let place = format!("{}: {}", shown_path(path), node.place());
         Ok((command::read(node, &resource_names, &named)?, place, node.compact()))
     })?;
-    // A deferred resource that nothing uses is never filled, and never missed.
+    // A deferred resource that no command uses needs no values.
     let bound = dispatchables.iter().flat_map(|dispatchable| dispatchable.bindings.values());
     let bound = bound.map(|source| source.resource.as_str());
     let used: HashSet<&str> = commands.iter().flat_map(|(command, ..)| command.resources()).chain(bound).collect();
@@ -78,8 +78,8 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     Ok(Model { resources, dispatchables, commands, files })
 }
 
-/// Reads only the dispatchables, each with its name. An unreadable one does not affect the others. Of the other
-/// sections it looks at the names.
+/// Reads only the dispatchables, each with its name. An unreadable one does not affect the others. The names in the
+/// other sections must be unique; their members are not read.
 pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<OperatorDesc>)>> {
     let root = Node::root(document);
     root.walk(&["model"])?;

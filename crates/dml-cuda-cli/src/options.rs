@@ -1,4 +1,4 @@
-//! The command line: DxDispatch's options with the same meaning, and this runner's own.
+//! The command line: DxDispatch's options with the same meaning, and dml-cuda's own.
 
 mod bench;
 mod ignored;

@@ -100,7 +100,7 @@ pub fn read(node: &Node, resources: &Names, dispatchables: &Names<&Dispatchable>
 fn target_path(node: &Node) -> Result<String> {
     let path = node.string()?;
     if is_image(path) {
-        return Err(node.error(format!("{}, an image", node.kind()), "another file: this runner writes no images"));
+        return Err(node.error(format!("{}, an image", node.kind()), "another file: dml-cuda writes no images"));
     }
     let is_of_windows = path.starts_with(r"\\")
         || matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());

@@ -23,7 +23,7 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
     let absent = || node.walk(&["dispatchable"]).and_then(|()| node.require("type"));
     let type_node = lower.or(upper).map_or_else(absent, Ok)?;
     let name = type_node.string()?;
-    let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators this runner has";
+    let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators that dml-cuda has";
     let Ok(operator) = name.parse::<OperatorType>() else {
         let what = match name.to_ascii_lowercase().as_str() {
             "hlsl" => ", a compute shader",

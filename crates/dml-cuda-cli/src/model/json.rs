@@ -16,20 +16,20 @@ pub type Result<T, E = String> = std::result::Result<T, E>;
 /// The most values inside each other.
 const DEEPEST: usize = 256;
 
-/// A parsed document, and what its readers found. They record what DxDispatch would refuse; `--strict` makes that an
-/// error.
+/// A parsed document with the findings of its readers. They record what DxDispatch would refuse, which `--strict`
+/// makes an error.
 pub struct Document<'a> {
     pub value: Value<'a>,
     pub findings: RefCell<Findings>,
 }
 
-/// What a reader of the model should know.
+/// A difference from DxDispatch, found while the model is read.
 #[derive(Default)]
 pub struct Findings {
     pub unread: Vec<Unread>,
-    /// What DxDispatch would refuse, or run with other values.
+    /// DxDispatch would refuse this, or run with other values.
     pub refused: Vec<String>,
-    /// What DxDispatch accepts but does in another way.
+    /// DxDispatch accepts this but does it in another way.
     pub differing: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ pub enum Kind<'a> {
     Array,
 }
 
-/// The value in words, for messages.
+/// Describes the value for messages.
 impl fmt::Display for Kind<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
@@ -106,9 +106,9 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Whether RapidJSON 1.1.0, which DxDispatch reads with, gives a number its value. It refuses large integers before it
-/// sees their exponents. Zeros and what is below all doubles come out as other numbers, or crash it, unless its exact
-/// arithmetic takes them or it sees early that they are zero.
+/// Whether RapidJSON 1.1.0, the parser of DxDispatch, reads a number with its value. It refuses large integers before it
+/// sees their exponents. It reads zeros and numbers below the smallest double as other numbers, or crashes, unless it
+/// takes its exact arithmetic or sees early that they are zero.
 fn rapidjson_reads(number: &str) -> bool {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -129,7 +129,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Begins on that line. Takes the same extensions of JSON as DxDispatch: comments, and trailing commas.
+    /// Begins on a line. Accepts the same extensions of JSON as DxDispatch: comments and trailing commas.
     fn new(text: &'a str, line: usize) -> Self {
         let options = ScannerOptions {
             allow_single_quoted_strings: false,

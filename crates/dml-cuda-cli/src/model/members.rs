@@ -23,7 +23,7 @@ struct Object {
 
 #[derive(Deserialize)]
 struct Member {
-    /// What DxDispatch requires of the member if it is given, in words. It refuses others, null included.
+    /// The values that DxDispatch accepts for the member, described for a message. It refuses others, including null.
     #[serde(rename = "x-dxdispatch")]
     required: Option<String>,
 }
@@ -40,7 +40,7 @@ fn object(name: &str) -> &'static Object {
 }
 
 impl Member {
-    /// Records what DxDispatch refuses of a value, also of one that nothing reads here.
+    /// Records what DxDispatch refuses in a value, even in one that nothing reads here.
     fn check(&self, name: &str, value: &Node) {
         let Some(required) = &self.required else { return };
         if name == "executionFlags" && value.is_array() {
@@ -101,8 +101,8 @@ impl<'a> Node<'a> {
         Ok(())
     }
 
-    /// Walks this object by `outer`, and by `inner` a member `desc` of it, which it returns. Without one, the members
-    /// of both are in this object.
+    /// Walks this object by `outer` and its member `desc` by `inner`, and returns that member. If there is no `desc`,
+    /// this object has the members of both.
     pub fn walk_desc(&self, desc: Option<Node<'a>>, outer: &str, inner: &str) -> Result<Node<'a>> {
         match desc {
             Some(desc) => self.walk(&[outer]).and_then(|()| desc.walk(&[inner])).map(|()| desc),

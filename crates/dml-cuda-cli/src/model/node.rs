@@ -49,7 +49,7 @@ impl<'a> Node<'a> {
         format!("{} is {found}, but must be {required}", self.place())
     }
 
-    /// An error about a name that is none of these.
+    /// The error of a name that is not in a list.
     pub fn unknown(&self, required: impl fmt::Display, names: &[&str]) -> String {
         self.error(self.kind(), required) + &or_nearest(self.string().unwrap_or_default(), names)
     }
@@ -75,7 +75,8 @@ impl<'a> Node<'a> {
         self.document.findings.borrow_mut().unread.push(unread);
     }
 
-    /// The error of a member of this object that is one of these absent ones, misspelt, or the `desc` that has them.
+    /// The error of a misspelt member of this object: it is meant as one of the absent members, or as the `desc` that
+    /// has them.
     pub fn misspelt(&self, absent: &[&str]) -> Option<String> {
         let (object, unread) = (self.path.to_string(), &mut self.document.findings.borrow_mut().unread);
         let is_root = matches!(self.path, Path::Root);
@@ -134,7 +135,7 @@ impl<'a> Node<'a> {
         Ok(members.iter().map(member).collect())
     }
 
-    /// A member of an object, also if it is null.
+    /// A member of an object, even if it is null.
     fn member(&self, name: &str) -> Option<Node<'a>> {
         let Kind::Object(members) = self.kind() else { return None };
         let (name, value) = members.iter().find(|(found, _)| found == name)?;
@@ -230,7 +231,7 @@ impl<'a> Node<'a> {
 
     /// A number, or one of the strings "nan", "inf" and "-inf".
     pub fn float(&self) -> Result<f64> {
-        // Rust reads these in any case, too.
+        // Rust ignores the case of these names as well.
         let is_name = |text: &str| ["nan", "inf", "-inf"].iter().any(|name| name.eq_ignore_ascii_case(text));
         let float = match self.kind() {
             Kind::Number(text) => text.parse().ok(),

@@ -6,14 +6,14 @@ use super::json;
 use super::node::Node;
 use crate::out::shown;
 
-/// What is in a file.
+/// The array in a file.
 #[derive(Debug, PartialEq)]
 pub struct Array {
     pub data_type: TensorDataType,
     /// Little endian, in C order.
     pub elements: Vec<u8>,
     pub is_big_endian: bool,
-    /// It says so, though one dimension has one order.
+    /// The header says so, although an array of one dimension has only one order.
     pub is_fortran: bool,
     /// Bytes of the file after the elements.
     pub behind: usize,
@@ -110,7 +110,7 @@ mod tests {
         [b"\x93NUMPY\x01\0".as_slice(), &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat()
     }
 
-    /// Found by fuzzing: a product above 2⁶⁴ also with a size of 0, sizes in any notation, and brackets in brackets.
+    /// Found by fuzzing: a product above 2⁶⁴ next to a size of 0, sizes in any notation, and brackets in brackets.
     #[test]
     fn headers_past_all_files_are_refused_at_once() {
         for (shape, error) in [

@@ -27,7 +27,7 @@ pub struct Resource {
     pub explicit_size: bool,
 }
 
-/// Reads a resource. A dispatch writes those of `is_output`.
+/// Reads a resource. `is_output` says whether a dispatch writes it.
 pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
     node.walk(&["resource"])?;
     let named = node
@@ -68,7 +68,7 @@ pub fn is_deferred(node: &Node) -> bool {
     node.get("initialValues").is_some_and(|values| values.string() == Ok("deferred"))
 }
 
-/// The type of values that have none of their own.
+/// The type of values that do not name their type.
 fn typed(node: &Node, declared: Option<TensorDataType>) -> Result<TensorDataType> {
     let required = "an object that has it, as its values have no type of their own";
     declared.ok_or_else(|| {
@@ -150,7 +150,7 @@ fn file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder: &P
     let path = PathBuf::from(separated(source.string()?));
     let path = Some(folder.join(&path)).filter(|beside_model| beside_model.exists()).unwrap_or(path);
     if is_image(source.string()?) {
-        return Err(source.error(format!("{name}, an image"), "another file: this runner reads no images"));
+        return Err(source.error(format!("{name}, an image"), "another file: dml-cuda reads no images"));
     }
     let regular = || match fs::metadata(&path)?.is_file() {
         true => {
@@ -170,7 +170,7 @@ fn file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder: &P
         return Ok((declared, Values::Bytes(bytes), Some(path)));
     }
     let array = npy::read(&bytes)
-        .map_err(|why| source.error(format!("{name}, but {why}"), "a .npy file this runner can read"))?;
+        .map_err(|why| source.error(format!("{name}, but {why}"), "a .npy file that dml-cuda can read"))?;
     // DxDispatch takes bytes after the array for elements, and does not swap those of a big-endian array.
     if array.behind > 0 {
         source.refuse(format!("{name}, with {} bytes after its array", array.behind), "a file that ends there");

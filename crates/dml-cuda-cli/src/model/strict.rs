@@ -1,5 +1,5 @@
-//! What DxDispatch 0.18.1 would refuse or compute differently, of the model as a whole. Readers find what one place
-//! shows.
+//! Finds what DxDispatch 0.18.1 would refuse or compute differently in the model as a whole. The readers find what a
+//! single value shows.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -37,7 +37,7 @@ fn dispatch(model: &Model, uses: &Uses, command: &Command, node: &Node) -> Resul
     let Command::Dispatch { dispatchable, bindings } = command else { return Ok(()) };
     let nodes = node.require("bindings")?;
     let desc = model.dispatchables.iter().find(|found| found.name == *dispatchable).map(|found| &found.desc);
-    // What the rules reject does not run, and may have sizes past all memory.
+    // An operator that the rules reject does not run, and may be larger than all memory.
     match desc.filter(|desc| validate(desc, FeatureLevel::HIGHEST).is_ok()) {
         Some(OperatorDesc::ReverseSubsequences(desc)) => reversal((model, uses), desc, bindings, &nodes),
         Some(OperatorDesc::FillValueSequence(desc)) => {
@@ -85,8 +85,8 @@ fn reversal(
     Ok(())
 }
 
-/// What `--strict` says of a dispatch's lengths, if one is above the axis size: DirectML does not clamp it as this
-/// library does. `bytes` begin at the bound range.
+/// The finding of `--strict` about a dispatch's lengths if one is above the axis size: DirectML does not clamp it as
+/// this library does. `bytes` begin at the bound range.
 pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(String, String)> {
     let lengths = &desc.sequence_lengths_tensor;
     let &axis_size = desc.input_tensor.sizes.get(desc.axis as usize)?;
@@ -107,7 +107,7 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(Str
     Some((format!("with a length of {longest}"), required))
 }
 
-/// The longest of lengths from a byte on, of dimensions with their sizes and steps in bytes.
+/// The longest of the lengths that begin at a byte, in dimensions with their sizes and steps in bytes.
 fn longest(bytes: &[u8], width: usize, dims: &[(u64, u64)]) -> u64 {
     let Some(((size, step), inner)) = dims.split_last() else {
         return from_bytes(bytes.get(..width).unwrap_or_default());

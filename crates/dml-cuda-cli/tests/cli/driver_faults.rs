@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use dml_cuda_testing::driver_double::{driver, fail_every_call, functions, text, with_failure};
 use dml_cuda_testing::repository;
 
-use crate::{runner, stderr, Ended, Folder};
+use crate::{dml_cuda, stderr, Ended, Folder};
 
 /// The folder of a double, which may lack a function.
 fn double(without: Option<&str>) -> Option<Folder> {
@@ -15,10 +15,10 @@ fn double(without: Option<&str>) -> Option<Folder> {
 
 /// Runs a model with this many GPUs and a `cuInit` that returns `code`.
 fn run(folder: &Folder, gpus: u32, code: u32, arguments: &[&str]) -> Output {
-    let mut runner = runner();
-    runner.args(arguments).arg(repository("models/reverse_subsequences.json")).env("LD_LIBRARY_PATH", folder.0.path());
-    runner.env("FAKE_GPUS", gpus.to_string()).env("FAKE_CU_INIT", code.to_string());
-    runner.output().expect("the runner starts")
+    let mut command = dml_cuda();
+    command.args(arguments).arg(repository("models/reverse_subsequences.json")).env("LD_LIBRARY_PATH", folder.0.path());
+    command.env("FAKE_GPUS", gpus.to_string()).env("FAKE_CU_INIT", code.to_string());
+    command.output().expect("dml-cuda starts")
 }
 
 /// Checks that a model runs on the CPU with a warning, and that a GPU that is asked for is an error.
@@ -61,12 +61,12 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
 fn a_bench_takes_no_cpu_for_a_broken_gpu() {
     let Some(folder) = double(None) else { return };
     let bench = |to: &str, gpus: &str, code: &str, more: &[&str]| {
-        let mut runner = folder.runner();
-        runner
+        let mut command = folder.dml_cuda();
+        command
             .args(["bench", "--only", "check.fill.int8", "-o", to])
             .args(more)
             .env("LD_LIBRARY_PATH", folder.0.path());
-        runner.env("FAKE_GPUS", gpus).env("FAKE_CU_INIT", code).output().expect("the runner starts")
+        command.env("FAKE_GPUS", gpus).env("FAKE_CU_INIT", code).output().expect("dml-cuda starts")
     };
     let said = bench("x.json", "1", "999", &[]).fails(1, "ERROR: cuda: initializing the driver failed: ");
     assert!(said.contains("(CUDA error 999)") && said.ends_with("; -a cpu times the CPU\n"), "{said}");
@@ -93,7 +93,7 @@ fn a_bench_takes_no_cpu_for_a_broken_gpu() {
 fn a_driver_that_cannot_be_loaded_is_said() {
     // Where a driver is installed, the loader goes on to it.
     let model = repository("models/reverse_subsequences.json");
-    let installed = runner().arg(model).output().expect("the runner starts");
+    let installed = dml_cuda().arg(model).output().expect("dml-cuda starts");
     let folder = double(None).filter(|_| installed.well().starts_with("Running on 'CPU'"));
     let Some(folder) = folder else { return };
     std::fs::remove_file(folder.path("libcuda.so")).expect("it was written");
@@ -120,7 +120,7 @@ fn a_driver_that_cannot_be_loaded_is_said() {
 
 #[test]
 fn a_driver_that_lacks_a_function_is_too_old() {
-    // With all functions the runner runs and times a model on the GPU. It calls no others.
+    // With all functions dml-cuda runs and times a model on the GPU. It calls no others.
     let Some(complete) = double(None) else { return };
     let fewer = ["-a", "Fake", "-i", "3", "-r", "2", "-v", "2", "--max_gpu_time_measurements", "2"];
     let printed = run(&complete, 1, 0, &fewer).well();
@@ -157,7 +157,7 @@ fn a_driver_that_lacks_a_function_is_too_old() {
 
 /// The arguments that run a model twice.
 fn model() -> Command {
-    let mut command = runner();
+    let mut command = dml_cuda();
     command.args(["-a", "0", "-i", "2", "-r", "2", "-v", "2"]).arg(repository("models/reverse_subsequences.json"));
     command
 }
@@ -169,18 +169,18 @@ fn a_driver_that_fails_at_any_call_is_an_error_in_words_and_nothing_is_lost() {
     assert!(cases > 150 && errors > 100, "{cases} {errors}");
 }
 
-/// Runs the runner in the folder of the double, which reports nothing that is lost or touched.
+/// Runs dml-cuda in the folder of the mock driver, which reports nothing that is lost or touched.
 fn run_in(folder: &Folder, arguments: &[&str]) -> Output {
-    let mut runner = folder.runner();
-    runner.args(arguments).env("LD_LIBRARY_PATH", folder.0.path()).env("DOUBLE_REPORT", folder.path("report"));
-    let output = runner.output().expect("the runner starts");
+    let mut command = folder.dml_cuda();
+    command.args(arguments).env("LD_LIBRARY_PATH", folder.0.path()).env("DOUBLE_REPORT", folder.path("report"));
+    let output = command.output().expect("dml-cuda starts");
     assert_eq!(std::fs::read_to_string(folder.path("report")).unwrap_or_default(), "");
     output
 }
 
 /// The command that times one of a bench's cases.
 fn kernel(name: &str) -> Command {
-    let mut command = runner();
+    let mut command = dml_cuda();
     command.args(["kernel", name, "-i", "1", "-r", "2", "-a", "0"]);
     command
 }
@@ -220,10 +220,10 @@ fn plain_work_moves_the_bytes_that_it_claims() {
     let Some(folder) = double(None) else { return };
     let moved = |words: &str| -> Vec<(String, u64)> {
         folder.write("moved", "");
-        let mut kernel = folder.runner();
+        let mut kernel = folder.dml_cuda();
         kernel.arg("kernel").args(words.split(' ')).args(["-i", "1", "-r", "1", "-a", "0"]);
         kernel.env("LD_LIBRARY_PATH", folder.0.path()).env("DOUBLE_MOVED", folder.path("moved"));
-        kernel.output().expect("the runner starts");
+        kernel.output().expect("dml-cuda starts");
         let line = |line: &str| {
             let (what, count) = line.split_once(' ').expect("two words");
             let count: u64 = count.parse().expect("a number");
@@ -352,9 +352,9 @@ hello='{"hello":{"tool":"x","provider":"CUDAExecutionProvider","device":"x","pci
     }
     let path = format!("{}:{}", folder.0.path().display(), std::env::var("PATH").unwrap_or_default());
     let run = |arguments: &[&str]| {
-        let mut runner = folder.runner();
-        runner.args(arguments).env("PATH", &path).env("LD_LIBRARY_PATH", folder.0.path()).env("FAKE_GPUS", "2");
-        runner.output().expect("the runner starts")
+        let mut command = folder.dml_cuda();
+        command.args(arguments).env("PATH", &path).env("LD_LIBRARY_PATH", folder.0.path()).env("FAKE_GPUS", "2");
+        command.output().expect("dml-cuda starts")
     };
     for (adapter, place) in [("0", "0001:1a:01.0"), ("1", "0001:1b:01.0")] {
         let bench = ["bench", "-o", &format!("{adapter}.json"), "--only", "small_16x256.f32.copy", "-a", adapter];

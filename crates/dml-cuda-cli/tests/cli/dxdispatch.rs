@@ -1,4 +1,4 @@
-//! What the real DxDispatch did with models and options, compared with this runner: tests/data/dxdispatch.
+//! What the real DxDispatch did with models and options, compared with dml-cuda: tests/data/dxdispatch.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use dml_cuda_testing::{recorded, repository};
 use serde_json::Value;
 
-use crate::{runner, stderr, stdout};
+use crate::{dml_cuda, stderr, stdout};
 
 /// Records that DxDispatch runs although something is wrong in them. Here they are errors, which docs/dxdispatch.md
 /// lists.
@@ -90,8 +90,8 @@ fn strict_keeps_its_promise_and_what_runs_there_runs_here() {
         let arguments = record["arguments"].as_array().expect("an array").iter().filter_map(Value::as_str);
         let arguments: Vec<&str> = arguments.collect();
         let run = |options: &[&str]| {
-            let output = runner().current_dir(&folder).args(["-a", "cpu"]).args(options).args(&arguments).output();
-            let output = output.expect("the runner starts");
+            let output = dml_cuda().current_dir(&folder).args(["-a", "cpu"]).args(options).args(&arguments).output();
+            let output = output.expect("dml-cuda starts");
             (output.status.success(), lines(&stdout(&output)), stderr(&output))
         };
         let (name, ran_there) = (record["name"].as_str().expect("text"), record["exit_code"] == 0);

@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use crate::{fill, lines_of_json, run, runner, set, small, stderr, stdout, Ended, Folder};
+use crate::{dml_cuda, fill, lines_of_json, run, set, small, stderr, stdout, Ended, Folder};
 
 #[test]
 fn bad_input_gets_one_clear_message() {
@@ -59,7 +59,7 @@ fn bad_input_gets_one_clear_message() {
         (kind, json!("onnx"), "\"onnx\", an ONNX model, but must be"),
         (kind, json!("dmlSerializedGraph"), "\"dmlSerializedGraph\", a serialized graph, but must be"),
         (values, json!("deferred"), "only ONNX models fill deferred resources"),
-        (values, source("cat.png"), "this runner reads no images"),
+        (values, source("cat.png"), "dml-cuda reads no images"),
         (values, json!({ "valueCount": 4 }), "an object with exactly one of value, valueStart and sourcePath"),
         (values, json!({ "valueCount": 4, "valueStart": null }), "Values.valueStart is null, but must be given"),
         // What would be rounded to infinity, or ignored.
@@ -311,7 +311,8 @@ fn broken_files_and_options_get_one_clear_message() {
     let endless = fs::File::create(folder.path("endless.json")).expect("made");
     endless.set_len((256 << 20) + 1).expect("a hole");
     folder.write("right.json", small().to_string());
-    let onnx = "some/model.onnx: it is an ONNX model, which this runner does not run: ONNX Runtime does, with the library (docs/";
+    let onnx =
+        "some/model.onnx: it is an ONNX model, which dml-cuda does not run: ONNX Runtime does, with the library (docs/";
     for (code, arguments, what) in [
         (1, &["endless.json"][..], "the model cannot be read: it is longer than 256 MiB"),
         (1, &["absent.json"], "absent.json: the model cannot be read"),
@@ -429,9 +430,9 @@ fn a_model_runs_without_a_thread() {
     for program in
         [&["model.json"][..], &["bench", "--only", "small_16x256.f32", "--samples", "3", "-a", "cpu", "-o", "run.json"]]
     {
-        let mut runner = folder.runner();
-        let output = runner.args(program).env("LD_PRELOAD", folder.path("no_threads.so")).output();
-        output.expect("the runner starts").well();
+        let mut command = folder.dml_cuda();
+        let output = command.args(program).env("LD_PRELOAD", folder.path("no_threads.so")).output();
+        output.expect("dml-cuda starts").well();
     }
     assert_eq!(folder.read("out.bin").len(), 16);
 }
@@ -440,7 +441,7 @@ fn a_model_runs_without_a_thread() {
 fn a_variable_with_an_unknown_value_is_named() {
     let model = repository("models/reverse_subsequences.json");
     for (name, [one, other]) in [("DML_CUDA_SPECIALIZE", ["0", "1"]), ("DML_CUDA_SELECT", ["measure", "estimate"])] {
-        let found = |value| runner().arg(&model).env(name, value).output().expect("the runner starts");
+        let found = |value| dml_cuda().arg(&model).env(name, value).output().expect("dml-cuda starts");
         found(one).well();
         found(other).well();
         for value in ["", "true", "2"] {

@@ -20,8 +20,8 @@ use std::process::{Command, Output};
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-/// The runner: this build's, or `DML_CUDA_BIN` where the tests run elsewhere.
-fn runner() -> Command {
+/// The command line tool: this build's, or `DML_CUDA_BIN` where the tests run elsewhere.
+fn dml_cuda() -> Command {
     #[cfg(target_os = "linux")]
     stop_ignoring_signals();
     let path = std::env::var_os("DML_CUDA_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_dml-cuda").into());
@@ -46,10 +46,10 @@ fn stop_ignoring_signals() {
 }
 
 fn run(arguments: &[&str]) -> Output {
-    runner().args(arguments).output().expect("the runner starts")
+    dml_cuda().args(arguments).output().expect("dml-cuda starts")
 }
 
-/// A folder of a test, in which it runs the runner.
+/// A folder of a test, in which it runs the tool.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -81,14 +81,14 @@ impl Folder {
         names
     }
 
-    fn runner(&self) -> Command {
-        let mut runner = runner();
-        runner.current_dir(&self.0);
-        runner
+    fn dml_cuda(&self) -> Command {
+        let mut command = dml_cuda();
+        command.current_dir(&self.0);
+        command
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        self.runner().args(arguments).output().expect("the runner starts")
+        self.dml_cuda().args(arguments).output().expect("dml-cuda starts")
     }
 
     /// Runs a model, which it writes to `model.json`.
@@ -97,18 +97,18 @@ impl Folder {
         self.run(&[&["model.json"], options].concat())
     }
 
-    /// Runs the runner with a text as standard input.
+    /// Runs the tool with a string as standard input.
     fn run_with_input(&self, arguments: &[&str], text: &str) -> Output {
         self.write("input", text);
         let input = fs::File::open(self.path("input")).expect("it was written");
-        self.runner().args(arguments).stdin(input).output().expect("the runner starts")
+        self.dml_cuda().args(arguments).stdin(input).output().expect("dml-cuda starts")
     }
 
-    /// Runs a line of `sh`. `$0` is the runner.
+    /// Runs a line of `sh`. `$0` is the tool.
     #[cfg(unix)]
     fn shell(&self, line: &str) -> Output {
         let mut shell = Command::new("sh");
-        shell.current_dir(&self.0).args(["-c", line]).arg(runner().get_program()).output().expect("sh starts")
+        shell.current_dir(&self.0).args(["-c", line]).arg(dml_cuda().get_program()).output().expect("sh starts")
     }
 
     #[track_caller]
@@ -116,7 +116,7 @@ impl Folder {
         self.run(arguments).well()
     }
 
-    /// Checks that the runner fails in one line with these words.
+    /// Checks that the tool fails with one line that has this text.
     #[track_caller]
     fn refuses(&self, arguments: &[&str], words: &str) {
         let said = self.run(arguments).fails(1, "ERROR: ");
@@ -124,7 +124,7 @@ impl Folder {
     }
 }
 
-/// What tests expect of how the runner ends.
+/// What tests expect of how the tool ends.
 trait Ended {
     /// It succeeded: what it printed.
     fn well(&self) -> String;

@@ -209,9 +209,9 @@ fn a_plan_as_json_says_what_its_text_says() {
         (["-a", "cpu"], Some("--specialize"), None, ""),
     ] {
         let run = |format: &str| {
-            let mut runner = folder.runner();
-            runner.args(["model.json", "--explain", "--format", format]).args(device).args(option);
-            runner.envs(variable.map(|value| ("DML_CUDA_SPECIALIZE", value))).output().expect("it starts")
+            let mut command = folder.dml_cuda();
+            command.args(["model.json", "--explain", "--format", format]).args(device).args(option);
+            command.envs(variable.map(|value| ("DML_CUDA_SPECIALIZE", value))).output().expect("it starts")
         };
         let plans = lines_of_json(&run("json"));
         let mut printed = format!("Planned for '{}'\n", plans[0]["target"].as_str().expect("text"));

@@ -24,9 +24,9 @@ fn every_model_of_a_suite_runs_on_windows_too() {
     for name in &models {
         let file = format!("{name}.json");
         assert!(name.is_ascii() && folder.read(&format!("my suite/{file}")).is_ascii());
-        let mut runner = folder.runner();
-        let runner = runner.current_dir(folder.path("my suite")).args([&file, "--strict", "--validate"]);
-        let output = runner.output().expect("it starts");
+        let mut command = folder.dml_cuda();
+        let command = command.current_dir(folder.path("my suite")).args([&file, "--strict", "--validate"]);
+        let output = command.output().expect("it starts");
         let said = stdout(&output) + &stderr(&output);
         // --strict refuses lengths above the axis size, and the copies, which are another operator. Nothing else.
         let why = match name {
@@ -68,8 +68,8 @@ fn a_suite_that_ends_early_leaves_only_what_others_have_written() {
         std::fs::remove_dir(folder.path("part")).expect("it is empty");
     }
     let begin = |arguments: &[&str]| {
-        let mut runner = folder.runner();
-        let mut child = runner.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let mut command = folder.dml_cuda();
+        let mut child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
         while folder.path("suite").read_dir().map_or(0, Iterator::count) < 9 {
             assert_eq!(child.try_wait().expect("it is there"), None);
             std::thread::sleep(Duration::from_millis(1));

@@ -213,12 +213,12 @@ fn strictly(model: &str, words: &str) -> String {
     let output = folder.run(&["model.json", "-a", "cpu", "--strict"]);
     match words {
         "" => assert!(output.status.success(), "{model}: {output:?}"),
-        words => assert!(output.fails(1, words).contains("DxDispatch would not run this model as this runner does:")),
+        words => assert!(output.fails(1, words).contains("DxDispatch would not run this model as dml-cuda does:")),
     }
     stderr(&output)
 }
 
-/// What RapidJSON does not read, and this runner does.
+/// Models that RapidJSON does not read, and dml-cuda does.
 #[test]
 fn strict_refuses_what_rapidjson_refuses() {
     let text = small().to_string();

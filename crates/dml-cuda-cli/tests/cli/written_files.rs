@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
-use crate::{one_resource, runner, small, Ended, Folder};
+use crate::{dml_cuda, one_resource, small, Ended, Folder};
 
 /// A model that writes `count` bytes of 7.
 fn model(count: u64, target: &Path) -> Value {
@@ -272,9 +272,9 @@ fn a_signal_leaves_no_partial_file() {
     ] {
         fs::create_dir(&out).expect("made");
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("{before}exec \"$0\" -a cpu \"$1\"")]).arg(runner().get_program());
+        shell.args(["-c", &format!("{before}exec \"$0\" -a cpu \"$1\"")]).arg(dml_cuda().get_program());
         shell.arg(folder.path("model.json"));
-        let mut child = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the runner starts");
+        let mut child = shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("dml-cuda starts");
         // The signal comes as soon as any file exists.
         let started = Instant::now();
         while folder.names("out").is_empty() {

@@ -1,4 +1,4 @@
-//! `bench`: timing cases by this runner, interrupted, and with wrong input.
+//! `bench`: timing cases with dml-cuda itself, interrupted, and with wrong input.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 
-use crate::{runner, stderr, Ended, Folder};
+use crate::{dml_cuda, stderr, Ended, Folder};
 
 pub fn cases(run: &Value) -> &Vec<Value> {
     run["cases"].as_array().expect("cases")
@@ -87,7 +87,7 @@ fn a_bench_writes_samples_and_outputs() {
 /// A command that starts this program so that it can be interrupted: on Windows in a console of its own.
 #[cfg(unix)]
 fn interruptible(_: &Path) -> Option<Command> {
-    Some(runner())
+    Some(dml_cuda())
 }
 
 #[cfg(windows)]
@@ -96,7 +96,7 @@ fn interruptible(tools: &Path) -> Option<Command> {
     super::runners::install(tools, "interrupts.exe").then(|| {
         let mut command = Command::new(tools.join("interrupts.exe"));
         std::os::windows::process::CommandExt::creation_flags(&mut command, CREATE_NO_WINDOW);
-        command.env("INTERRUPT", tools.join("now")).arg("--").arg(runner().get_program());
+        command.env("INTERRUPT", tools.join("now")).arg("--").arg(dml_cuda().get_program());
         command
     })
 }
@@ -146,7 +146,7 @@ fn an_interrupted_bench_leaves_a_partial_run() {
         return;
     }
     // A complete run stays until the next one is.
-    let mut complete = folder.runner();
+    let mut complete = folder.dml_cuda();
     complete.args(arguments).arg("--overwrite").stderr(Stdio::piped());
     let mut child = complete.stdout(Stdio::null()).spawn().expect("it starts");
     let mut said = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
@@ -191,7 +191,7 @@ fn a_bench_goes_on_while_its_run_cannot_be_written() {
         let folder = Folder::new();
         let path = folder.path("runs/x.json");
         fs::create_dir(folder.path("runs")).expect("made");
-        let mut bench = folder.runner();
+        let mut bench = folder.dml_cuda();
         let arguments = ["bench", "-o", "runs/x.json", "--tier", "quick", "-a", "cpu", "--only", "small_"];
         bench.args(arguments).args(["--samples", "200"]).stderr(Stdio::piped());
         let mut bench = bench.stdout(Stdio::null()).spawn().expect("it starts");
@@ -229,7 +229,7 @@ fn a_bench_goes_on_while_its_run_cannot_be_written() {
 fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
     let folder = Folder::new();
     let arguments = ["bench", "-o", "x.json", "--tier", "quick", "-a", "cpu", "--only", "small_"];
-    let mut bench = folder.runner();
+    let mut bench = folder.dml_cuda();
     let mut bench = bench.args(arguments).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
     wait_until(|| folder.path("x.json").exists());
     folder.write("y.json", "{}");
@@ -253,7 +253,7 @@ fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
             assert!(fs::read(saved).expect("it is there").len() > 100);
             fs::remove_file(saved).expect("removed");
         }
-        let mut bench = folder.runner();
+        let mut bench = folder.dml_cuda();
         bench.env("TMPDIR", "absent").args(["bench", "-o", "t.json", "-a", "cpu", "--only", "check.fill.int8"]);
         let said = "ERROR: nothing can be written to the temporary folder absent: ";
         bench.output().expect("it starts").fails(1, said);
@@ -272,7 +272,7 @@ fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
 /// A bench of all cases says at once what it does, and how long that may take.
 #[test]
 fn a_bench_begins_with_an_estimate() {
-    let mut bench = runner();
+    let mut bench = dml_cuda();
     let bench = bench.args(["bench", "-o", "-", "-a", "cpu", "--tier", "full"]).stderr(Stdio::piped());
     let begun = Instant::now();
     let mut bench = bench.stdout(Stdio::null()).spawn().expect("it starts");
@@ -286,7 +286,7 @@ fn a_bench_begins_with_an_estimate() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_killed_bench_leaves_no_process() {
-    let mut bench = runner();
+    let mut bench = dml_cuda();
     bench.args(["bench", "-o", "-", "-a", "cpu", "--tier", "quick", "--samples", "1000", "--only"]);
     let mut bench = bench.arg("baseline_of_copies.64mib").stderr(Stdio::null()).spawn().expect("it starts");
     let words = |id: &str| fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
@@ -307,7 +307,7 @@ fn a_killed_bench_leaves_no_process() {
 #[test]
 fn a_bench_that_cannot_begin_says_it_once_and_leaves_nothing() {
     let folder = Folder::new();
-    let own = runner().get_program().to_string_lossy().into_owned();
+    let own = dml_cuda().get_program().to_string_lossy().into_owned();
     let on_cpu = |more: &[&'static str]| [&["bench", "-o", "n.json", "-a", "cpu"], more].concat();
     let cold = "--cold-l2 is given on the CPU, but must be on a GPU, whose L2 is kept cold";
     folder.refuses(&on_cpu(&["--cold-l2"]), cold);

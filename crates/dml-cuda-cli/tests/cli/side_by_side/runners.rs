@@ -95,7 +95,7 @@ fn a_runner_has_a_limit_of_time_and_of_bytes() {
     }
     let started = folder.path("started");
     let begun = Instant::now();
-    let mut bench = folder.runner();
+    let mut bench = folder.dml_cuda();
     bench.args(["bench", "-o", "x.json", "--runner", "./hangs.exe", "--only", "check.fill.int", "--timeout", "2"]);
     let output = bench.env("STARTED", &started).output().expect("it starts");
     assert!(begun.elapsed().as_secs() < 120, "{output:?}");
@@ -106,7 +106,7 @@ fn a_runner_has_a_limit_of_time_and_of_bytes() {
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(length(), before, "what it started lives on");
     // After three in a row, the rest is not tried.
-    let mut bench = folder.runner();
+    let mut bench = folder.dml_cuda();
     bench.args(["bench", "-o", "y.json", "--runner", "./hangs.exe", "--only", "check.reverse", "--timeout", "1"]);
     let output = bench.env("STARTED", &started).env("ALL_HANG", "1").output().expect("it starts");
     let outputs = folder.json("y.json")["outputs"].as_object().expect("outputs").clone();

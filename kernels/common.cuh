@@ -6,8 +6,8 @@
 
 #include "parameters.cuh"
 
-// An entry point, which hands the parameters to a body. `bounds` are its threads per thread block and, where registers are to be
-// limited, the thread blocks that fit on a multiprocessor.
+// An entry point, which hands the parameters to a body. `bounds` are its threads per thread block and, where registers
+// are to be limited, the thread blocks that fit on an SM.
 #define ENTRY(bounds, Params, name, ...) \
     extern "C" __global__ void __launch_bounds__ bounds name(const __grid_constant__ Params p) { __VA_ARGS__(p); }
 
@@ -31,8 +31,9 @@ __device__ __forceinline__ u64 global_thread() {
 // log2 of a power of two.
 __device__ __forceinline__ u32 log2_of(u32 power) { return 31 - __clz(power); }
 
-// The compiler issues all loads above before those below, and before it waits for the first. Where it knows every size, it would
-// otherwise store what each load brings before it issues the next, or load in another order. No thread waits for another.
+// The compiler issues all loads above before those below, and before it waits for the first. Where it knows every size,
+// it would otherwise store what each load brings before it issues the next, or load in another order. No thread waits
+// for another.
 __device__ __forceinline__ void issue_loads() { __syncwarp(__activemask()); }
 
 // Fetches the 128-byte line of an address into the L2 cache. A later partial store to one of its 32-byte sectors then

@@ -1,4 +1,4 @@
-// FILL_VALUE_SEQUENCE: element i of the output becomes start + i * delta, where i is its logical row-major index.
+// FILL_VALUE_SEQUENCE sets element i of the output to start + i * delta, where i is its logical row-major index.
 //
 //   out[sum of c[d] * stride[d]] = start + delta * (sum of c[d] * step[d])      c: coordinates; step: strides of the index
 //
@@ -7,10 +7,21 @@
 //   dense:     | run           | run         | ...   a run is two or three innermost dimensions that leave no gaps
 //   elements:  | e | . | e | . | e | ...             anything: one element per thread
 //
+// Algorithm
+//   A thread computes the index of its first element, and from it the values of up to 16 bytes of consecutive elements,
+//   which it stores as one vector. Vectors that contain an end of a run are stored in part.
+//
+// Mapping of threads to vectors
+//   Neighbouring threads write neighbouring vectors. 2^group_size_log2 threads write a run, so that a thread block has
+//   several short runs; a long run takes several thread blocks.
+//
+// Variants: packed, rows, dense and elements, as in the picture, for elements of each size. The host takes the first
+// that can run the layout.
+//
 // The host guarantees (rules by their ids)
 //   - at most 2^32 - 1 elements, so that i fits in 32 bits (tensor.element_count);
 //   - no two coordinates share an element (output.overlap), so that no two threads write the same byte;
-//   - `out` is aligned to its element and to nothing more (bound buffers are aligned to 16 bytes, raw pointers may not be);
+//   - `out` is aligned to its element (a bound buffer is aligned to 16 bytes, but a raw pointer may not be);
 //   - the output's dimensions are merged and ordered by stride, outermost first.
 // The kernels guarantee
 //   - they write every element once, rounded once as described below;

@@ -1,5 +1,5 @@
-// What the host and the kernels share: the structure that each kernel takes, and the numbers that both sides know. A
-// namespace has those of a kernel file. scripts/parameters.py writes the Rust side, kernels/prebuilt/parameters.rs.
+// Declares what the host and the kernels share: the structure that each kernel takes, and the numbers that both sides
+// know. Each kernel file has a namespace. scripts/parameters.py writes the Rust side, kernels/prebuilt/parameters.rs.
 //
 // Every structure begins with the pointers to the inputs and to the output.
 #pragma once
@@ -24,7 +24,7 @@ struct FastDiv {
 // ---- FILL_VALUE_SEQUENCE ------------------------------------------------------------------------------------
 
 namespace fill {
-// Arithmetics. Those from FLOAT32 on are of floats.
+// Arithmetics. Values from FLOAT32 up are floating-point types.
 static constexpr u32 INT8 = 0;
 static constexpr u32 INT16 = 1;
 static constexpr u32 INT32 = 2;
@@ -84,8 +84,8 @@ struct ReverseDim {
     u32 axis;  // 1 for the axis (its strides here are 0), else 0
 };
 
-// The parameters of every kernel but the small ones. Strides and offsets count the kernel's units: elements, or vectors
-// of them.
+// The parameters of every kernel except the small ones. Strides and offsets count the kernel's units: elements, or
+// vectors of them.
 struct Reverse {
     const void* input;
     const void* lengths;
@@ -98,7 +98,7 @@ struct Reverse {
     u32 wide_lengths;           // 1 for UINT64 lengths, 0 for UINT32
     ReverseDim dims[MAX_DIMS];  // innermost first; zeros past `rank`
     u64 in_bytes;               // from the begin of the input's first element to the end of its last; reads stay inside
-    u32 form;                   // elementwise kernels, copying
+    u32 form;                   // elementwise kernels, out of place
     u32 reserved;
 };
 
@@ -109,11 +109,11 @@ static constexpr u32 GATHERED_VECTORS = 1;
 static constexpr u32 GATHERED_HALF_VECTORS = 2;
 static constexpr u32 IN_ROWS = 4;  // added to the last two: every vector is in one row of the output
 
-// Copying, an item is an output unit. In place, it is a pair of units.
+// Out of place, an item is an output unit. In place, it is a pair of units.
 static constexpr u32 ITEMS_PER_THREAD = 4;
 static constexpr u32 PAIRS_PER_THREAD = 2;
 
-// Without a loop, positions are computed in at most FEW_DIMENSIONS, which take the least time, or else in at most
+// Without a loop, positions are computed in at most FEW_DIMENSIONS, which is fastest, or else in at most
 // UNROLLED_DIMENSIONS. The axis is among them.
 static constexpr u32 FEW_DIMENSIONS = 3;
 static constexpr u32 UNROLLED_DIMENSIONS = 5;
@@ -121,7 +121,7 @@ static constexpr u32 UNROLLED_DIMENSIONS = 5;
 static constexpr u32 MOST_THREADS = 1024;  // of a thread block of a small kernel in place
 
 // A dimension of a small kernel. Dividing takes one multiplication: n / divisor = umulhi(n, multiplier), where
-// divisor * multiplier = 2^32 + e, with the least e >= 0. With n = q * divisor + rest, n * multiplier / 2^32 =
+// divisor * multiplier = 2^32 + e, with the smallest e >= 0. With n = q * divisor + rest, n * multiplier / 2^32 =
 // q + (rest + n * e / 2^32) / divisor, and rest < divisor. So the quotient is q for all n with n * e < 2^32, and the
 // host takes only such layouts. The outermost dimension, and unused ones, have a multiplier of 0, for a quotient of 0.
 struct SmallDim {
@@ -129,7 +129,7 @@ struct SmallDim {
 };
 
 // Flags of small kernels. MANY_DIMENSIONS: more than FEW_DIMENSIONS. AXIS times d: dimension d is the axis; its strides
-// in `dims` are 0. GATHERS is for copying, and SWAPS for long lanes in place. They are the highest bit, because
+// in `dims` are 0. GATHERS is for out of place, and SWAPS for long lanes in place. They are the highest bit, because
 // compilers test it in the whole word: a specialized kernel keeps loads of single bytes.
 static constexpr u32 WIDE_LENGTHS = 1;
 static constexpr u32 MANY_DIMENSIONS = 2;
@@ -202,7 +202,7 @@ struct Lanes {
 }  // namespace lanes
 
 namespace strips {
-// The most threads of a thread block, copying. The host chooses how many: a thread block that fills a multiprocessor's
+// The most threads of a thread block, out of place. The host chooses how many: a thread block that fills an SM's
 // shared memory runs there alone.
 static constexpr u32 MOST_THREADS = 1024;
 
@@ -212,7 +212,7 @@ struct Strips {
     u32 row_lanes;
     u32 strip_bytes;    // of each row, a power of two
     u32 length_stride;  // from one lane of a row to the next
-    u32 unaligned;      // copying narrow elements: 1 if rows are not whole words
+    u32 unaligned;      // out of place, narrow elements: 1 if rows are not whole words
 };
 }  // namespace strips
 
@@ -235,7 +235,7 @@ namespace columns {
 struct Columns {
     Reverse r;            // dims: those outside the group; items: groups
     FastDiv axis;         // the axis size
-    FastDiv columns;      // lanes side by side
+    FastDiv columns;      // interleaved lanes
     FastDiv group_bytes;
     u32 groups_per_block;
     u32 length_stride;    // from one lane of a row to the next

@@ -1,4 +1,4 @@
-// REVERSE_SUBSEQUENCES: the contract of its kernels.
+// The contract of the kernels for REVERSE_SUBSEQUENCES.
 //
 //   out[t] = in[L - 1 - t]  for t < L
 //   out[t] = in[t]          for t >= L
@@ -7,28 +7,31 @@
 // with the axis size at its full width and clamped to it. Kernels move bits and never interpret them.
 //
 // Kernels also use these terms:
-//   unit    what a thread moves at once: an element, or up to 16 bytes of a block
-//   block   contiguous elements behind the axis that share one length, so that they move together; its rows are along the axis
-//   row     what is contiguous at one position of the axis: a row of a block, or lanes side by side
+//   interleaved lanes   lanes that are adjacent in memory element by element, each with its own length
+//   inner block         contiguous elements inside the axis that share one length, so that they move together; its rows
+//                       are along the axis
+//   row                 what is contiguous at one position of the axis: a row of an inner block, or an element of each
+//                       interleaved lane
+//   unit                what a thread moves at once: an element, or up to 16 bytes of an inner block
 // CUDA's blocks are always called thread blocks.
 //
 // The host guarantees (rules by their ids)
 //   - at most 2^32 - 1 elements per tensor (tensor.element_count), and offsets below 2^32 (tensor.total_size.max);
 //   - no two output coordinates share an element (output.overlap);
-//   - no element of the input overlaps one of the output, or they are the same elements (binding.overlap, binding.in_place). Entry
-//     points named *_in_place_* are for the second case, with `in` equal to `out`; the others are for the first. Those of columns,
-//     strips and clusters are for both: before a thread, a thread block or a cluster writes, it has read all of what it writes;
+//   - no element of the input overlaps one of the output, or they are the same elements (binding.overlap,
+//     binding.in_place). Entry points named *_in_place_* are for the second case, with `in` equal to `out`; the others
+//     are for the first. The entry points of columns, strips and clusters are for both: before a thread, a thread block
+//     or a cluster writes, it has read everything that it writes to;
 //   - lengths do not overlap the output (binding.overlap);
 //   - pointers are aligned to the launch's `alignment`.
 // The kernels guarantee
-//   - copying, they write every output element once; kernels named *_in_place_* write those below the lengths at most once; never
-//     anything else;
-//   - they read only inside the input tensor. In place, reads may include bytes that are not below a length: up to 32 bytes
-//     around an element that is, the rest of its row (columns), the rest of its lane or the tensor's first element (small kernels),
-//     or a vector that reaches into the next segment (segments.cuh).
-//     The kernels ignore those bytes;
+//   - out of place, they write every output element once; kernels named *_in_place_* write each element below its length
+//     at most once; they write nothing else;
+//   - they read only inside the input tensor. In place, reads may include bytes that are not below a length: up to 32
+//     bytes around an element that is, the rest of its row (columns), the rest of its lane or the tensor's first element
+//     (small kernels), or a vector that reaches into the next segment (segments.cuh). The kernels ignore those bytes;
 //   - in place, elements at or past a length keep their bits.
-// Bytes moved: copying, the input's and the output's once; in place, those below the lengths, read and written.
+// Bytes moved: out of place, the input's and the output's once; in place, those below the lengths, read and written.
 #pragma once
 
 #include "vec16.cuh"
@@ -58,7 +61,8 @@ __device__ __forceinline__ Position locate(u32 n, const Reverse& r) {
     return position;
 }
 
-// The position of item n in at most RANK dimensions, without a loop. Unused dimensions are zeros, which leave n as it is.
+// The position of item n in at most RANK dimensions, without a loop. Unused dimensions are zeros, which leave n as it
+// is.
 template <u32 RANK>
 __device__ __forceinline__ Position locate_unrolled(u32 n, const Reverse& r) {
     Position position = {0, 0, 0, 0};
@@ -108,8 +112,8 @@ __device__ __forceinline__ Bounds input_bounds(const Reverse& r) {
     return {begin, begin + r.in_bytes};
 }
 
-// Entry points of a body for units of 1 and 2 bytes, of 4, and of 8. Bodies named copy_* copy, those named swap_* run in place, and those
-// named reverse_* do either. The unit's type is the body's first template argument.
+// Entry points of a body for units of 1 and 2 bytes, of 4, and of 8. Bodies named copy_* copy, those named swap_* run
+// in place, and those named reverse_* do either. The unit's type is the body's first template argument.
 #define ENTRIES_TO_2(bounds, Params, name, body, ...)           \
     ENTRY(bounds, Params, name##_1, body<u8, ##__VA_ARGS__>)    \
     ENTRY(bounds, Params, name##_2, body<u16, ##__VA_ARGS__>)

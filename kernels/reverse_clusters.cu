@@ -1,20 +1,30 @@
-// REVERSE_SUBSEQUENCES for long lanes side by side in memory, each with its own length, on GPUs with thread block
-// clusters. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for long interleaved lanes, each with its own length, on GPUs with thread block clusters. See
+// reverse.cuh for the contract.
 //
 //   out[t][j] = in[source(t, L[j])][j]      row t, lane j
 //
-//            strip 0       a cluster takes a strip (`strip_bytes` of every row), as one thread block does in
-//   row 0  | l0 l1 ... |   reverse_strips.cu, but with more rows than one thread block's shared memory can hold
-//   row 1  | l0 l1 ... |
-//   ...                    rows 0..31 belong to thread block 0 of the cluster, 32..63 to thread block 1, ...,
-//                          256..287 to thread block 0 again
+//            strip 0      strip 1
+//   row 0  | l0 l1 ... | l8 l9 ... |     rows   0 ..  31 belong to thread block 0 of the cluster
+//   row 1  | l0 l1 ... | l8 l9 ... |     rows  32 ..  63 belong to thread block 1
+//   ...                                  rows 256 .. 287 belong to thread block 0 again
 //
-// A thread block reads its rows of the input and stores each element into the shared memory of the thread block that
-// owns the row it goes to. When all thread blocks have done so, each writes its rows of the output. Every sector moves
-// once, except those that two strips share. In shared memory a lane is contiguous, and lanes are `lane_pitch` bytes
-// apart. Neighbouring threads store to neighbouring rows of one lane and read from all lanes, without bank conflicts.
+// Algorithm
+//   A cluster moves a strip, `strip_bytes` of every row, as one thread block does in reverse_strips.cu, but with more
+//   rows than the shared memory of one thread block can hold. Each thread block reads its rows of the input and stores
+//   every element into the shared memory of the thread block that owns the row to which the element goes. After the
+//   cluster's barrier each thread block writes its rows of the output. Every sector is read and written once, except
+//   sectors that two strips share.
 //
-// Why in place is right: a strip belongs to one cluster, which has read all of it at the barrier and writes after it.
+// Mapping of threads to columns
+//   A thread reads one 16-byte column of the strip, down the rows of its thread block. It writes one lane, or one word
+//   of neighbouring lanes. In shared memory a lane is contiguous, and lanes are `lane_pitch` bytes apart. Neighbouring
+//   threads store to neighbouring rows of one lane and read from all lanes, without bank conflicts.
+//
+// Variants: aligned loads (whole strips of whole vectors) and unaligned loads; output rows are written word by word or,
+// in place and at odd addresses, element by element.
+//
+// In-place safety: a strip belongs to one cluster, which reads all of it before the cluster's barrier and writes only
+// after it. In place it writes no element at or past the length of its lane.
 // Target: compute_90
 #include "staging.cuh"
 
@@ -153,7 +163,7 @@ __device__ __forceinline__ void transpose_words(const Word (&lane)[1], Word (&ro
     row[0] = lane[0];
 }
 
-// Copying: writes this thread block's rows of the strip, in whole words at aligned addresses.
+// Out of place: writes this thread block's rows of the strip, in whole words at aligned addresses.
 template <class Element, class Word>
 __device__ __forceinline__ void write_rows(const Clusters& p, const Position& at_outer, const ClusterStrip& strip) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;

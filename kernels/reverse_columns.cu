@@ -1,18 +1,28 @@
-// REVERSE_SUBSEQUENCES for lanes side by side, each with its own length: few in groups of rows that are adjacent in memory, or any
-// number with few rows. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for interleaved lanes, each with its own length: few lanes in groups that are adjacent in
+// memory, or any number of lanes with few rows. See reverse.cuh for the contract.
 //
 //   out[g][t][j] = in[g][source(t, L[g][j])][j]      group g, row t, lane j
 //
 //   group 0: | a0 b0 c0 | a1 b1 c1 | ... | group 1: | a0 b0 c0 | ...      lanes a, b, c; rows 0, 1, ...
 //
-// A thread block stages as many whole groups as fit in its shared memory, and writes every element from its source
-// there.
+// Algorithm
+//   `columns`: a thread block stages as many whole groups as fit in its shared memory, and then writes every element
+//   from its source there.
+//   `thread_columns`: a thread stages all rows of its own lanes, and writes them from there.
 //
-//   shared memory: | lengths of all lanes | in place: the end of each group's longest lane | groups, aligned as in memory |
+//   shared memory of `columns`:
+//     | lengths of all lanes | in place: the end of each group's longest lane | groups, aligned as in memory |
 //
-// Why in place is right: a group belongs to one thread block, which reads before a barrier and writes after it. It
-// reads vectors up to the end of the group's longest lane, and neither uses nor writes what is at or past a lane's own
-// length.
+// Mapping of threads to columns
+//   `columns`: a thread keeps its lane and walks down the rows of all groups. The threads take whole rows at once, so
+//   that they write neighbouring elements.
+//   `thread_columns`: a thread keeps one word of every row, or one element if rows are not whole words.
+//
+// Variants: `columns` and `thread_columns`, for elements of each size.
+//
+// In-place safety: a group belongs to one thread block, which reads before a barrier and writes only after it. It reads
+// vectors up to the end of the group's longest lane, and neither uses nor writes elements at or past a lane's own
+// length. In `thread_columns` a lane belongs to one thread, which reads all of it before it writes.
 #include <type_traits>
 
 #include "staging.cuh"
@@ -54,7 +64,7 @@ __device__ __forceinline__ Groups stage_groups(const Columns& p) {
         const u32 g = divide(i, p.columns);
         if (IN_PLACE && length != 0) atomicMax(&ends[g], length * columns * static_cast<u32>(sizeof(Element)));
     };
-    // Copying, a thread loads its first length together with its first vectors.
+    // Out of place, a thread loads its first length together with its first vectors.
     const Length loaded = threadIdx.x < lanes ? load_length_of(threadIdx.x) : Length{0, 0};
     if (IN_PLACE && threadIdx.x < lanes) keep(threadIdx.x, loaded);
     for (u32 i = threadIdx.x + THREADS; i < lanes; i += THREADS) keep(i, load_length_of(i));
@@ -104,9 +114,9 @@ __device__ __forceinline__ void reverse_columns(const Columns& p) {
 }
 
 // ---- A column for each thread --------------------------------------------------------------------------------
-// A thread takes N lanes: a word of every row or, if rows are not whole words, an element. It stages what it reads, and writes what
-// it makes of the staged elements. Threads never wait for each other, because no other thread touches a thread's lanes, in shared
-// memory or in place.
+// A thread takes N lanes: a word of every row or, if rows are not whole words, an element. It stages what it reads, and
+// writes what it makes of the staged elements. Threads never wait for each other, because no other thread touches a
+// thread's lanes, in shared memory or in place.
 //
 //   shared memory: | row 0: a word for each thread | row 1 | ... |      neighbouring threads are in different banks at any rows
 

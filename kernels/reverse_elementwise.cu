@@ -1,18 +1,28 @@
-// REVERSE_SUBSEQUENCES for any strides. A thread moves units: single elements or, if a contiguous block is behind the
-// axis, up to 16 bytes of it. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for any strides. See reverse.cuh for the contract.
 //
-//   item n, in dims with the axis among them  ->  lane, position t
-//   copying:  out[lane + t * stride] = in[lane + source(t, L) * stride]
-//   in place: for t < L / 2, swap out[lane + t * stride] and out[lane + (L - 1 - t) * stride]
+//   out of place:  out[lane + t * stride] = in[lane + source(t, L) * stride]
+//   in place:      for t < L / 2, swap out[lane + t * stride] and out[lane + (L - 1 - t) * stride]
 //
-//   lane:     | u0 | u1 | u2 | ... | u(L-1) | stays ... |     a thread swaps u0 and u(L-1), another u1 and u(L-2), ...
+//   lane:  | u0 | u1 | u2 | ... | u(L-1) | stays ... |     one thread swaps u0 and u(L-1), another u1 and u(L-2), ...
 //
-// The small kernels are for little work, which is bound by latency: by fetching instructions and by loads that wait for
-// each other. They handle one item per thread, without loops.
+// Algorithm
+//   A thread moves units: single elements or, if there is an inner block, up to 16 bytes of it. Each unit goes straight
+//   from global to global memory. A thread issues all of its loads before it waits for the first.
 //
-// Why in place is right: one thread owns the pair (t, L - 1 - t). It reads both, then writes both. Pairs are disjoint,
-// and the middle element of an odd length stays. Where lanes are short, a small kernel's thread block owns lanes, and reads
-// them before a barrier and writes them after it.
+// Mapping of threads to items
+//   Item n is a coordinate in all dimensions, which include the axis: it gives a lane and a position t. Out of place an
+//   item is one unit of the output, and in place one pair of units. A thread takes items that are THREADS apart, or the
+//   neighbouring elements of one output vector.
+//
+// Variants
+//   - units of 1 to 8 bytes, in few dimensions without a loop, or in any number of dimensions;
+//   - vectors: a thread gathers a whole vector of the output and divides only for its first element;
+//   - small: one item per thread and no loops, for layouts that are latency-bound. They scatter, gather, swap pairs, or
+//     exchange the units of short lanes within one thread block.
+//
+// In-place safety: one thread owns the pair (t, L - 1 - t). It reads both units, then writes both. Pairs are disjoint,
+// and the middle element of an odd length stays. In an exchange a thread block owns whole lanes. It reads them before a
+// barrier and writes them only after it.
 #include <type_traits>
 
 #include "reverse.cuh"
@@ -30,8 +40,8 @@ __device__ __forceinline__ Position position_of(u64 n, const Reverse& r) {
     else return locate_unrolled<RANK>(static_cast<u32>(n), r);
 }
 
-// A thread gathers items that are THREADS apart. All of its lengths are loaded before it waits for the first, and then all of its
-// units. Past the last item, it loads the last one again.
+// A thread gathers items that are THREADS apart. All of its lengths are loaded before it waits for the first, and then
+// all of its units. Past the last item, it loads the last one again.
 template <class Unit, u32 RANK>
 __device__ __forceinline__ void copy_items(const Reverse& r) {
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * ITEMS_PER_THREAD) + threadIdx.x;
@@ -87,8 +97,8 @@ __device__ __forceinline__ void swap_pairs(const Reverse& r) {
     }
 }
 
-// A thread gathers a vector of the output, whose elements are adjacent in memory. It divides for the first element only, and steps
-// to the next ones. WITHIN_ROWS: these are in the same row. ONE_LENGTH: a row has one length.
+// A thread gathers a vector of the output, whose elements are adjacent in memory. It divides for the first element
+// only, and steps to the next ones. WITHIN_ROWS: these are in the same row. ONE_LENGTH: a row has one length.
 template <class Unit, class Vector, bool WITHIN_ROWS, bool ONE_LENGTH = false>
 __device__ __forceinline__ void copy_vectors_of(const Reverse& r) {
     constexpr u32 N = sizeof(Vector) / sizeof(Unit);
@@ -213,9 +223,9 @@ __device__ __forceinline__ Length load_length(u32 offset, const Small& s) {
     return load_length(offset, s.lengths, s.flags & WIDE_LENGTHS);
 }
 
-// Copying. Scatter: a thread loads the element at t, which goes to source(t, L), so that the load need not wait for L.
-// Gather: neighbouring threads write neighbouring elements, which suits large tensors with lanes side by side. The length is
-// loaded in each branch: loaded before the branch, a length of 64 bits would be waited for there.
+// Out of place. Scatter: a thread loads the element at t, which goes to source(t, L), so that the load need not wait
+// for L. Gather: neighbouring threads write neighbouring elements, which suits large tensors with interleaved lanes.
+// The length is loaded in each branch: loaded before the branch, a length of 64 bits would be waited for there.
 template <class Unit>
 __device__ __forceinline__ void copy_small(const Small& s) {
     const u32 n = static_cast<u32>(global_thread());
@@ -233,9 +243,9 @@ __device__ __forceinline__ void copy_small(const Small& s) {
     }
 }
 
-// In place. Long lanes are swapped: a thread swaps a pair. Short lanes are exchanged: a thread block has whole lanes, and a
-// thread loads the unit at t, whatever the length, and stores it at L - 1 - t after all threads of the thread block have loaded.
-// In an exchange, threads without a unit load the tensor's first one, because a branch would wait.
+// In place. Long lanes are swapped: a thread swaps a pair. Short lanes are exchanged: a thread block has whole lanes,
+// and a thread loads the unit at t, whatever the length, and stores it at L - 1 - t after all threads of the thread
+// block have loaded. In an exchange, threads without a unit load the tensor's first one, because a branch would wait.
 template <class Unit>
 __device__ __forceinline__ void reverse_small_in_place(const Small& s) {
     const u32 n = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,13 +1,23 @@
-// REVERSE_SUBSEQUENCES for contiguous lanes of 32 bytes and more. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for contiguous lanes of 32 bytes and more. See reverse.cuh for the contract.
 //
 //   out[lane * pitch + t] = in[lane * pitch + source(t, L)]
 //
 //   | lane 0: in[L-1] ... in[0] in[L] ... | lane 1 ... |     threads write 16-byte vectors at aligned addresses
 //
-// The 16 bytes for a vector come from the same lane, at any alignment: a thread reads two aligned vectors and shifts
-// them. Below the length it then reverses their elements in registers. Vectors that contain an end of the lane are
-// stored in part; in place, so are those that contain the length. Lanes that fit are staged in shared memory, so that
-// every sector is read once. Longer lanes are cut into tiles, which are read from global memory.
+// Algorithm
+//   The 16 bytes of an output vector come from the same lane, at any alignment. A thread reads the two aligned vectors
+//   that contain them and shifts. Below the length it then reverses their elements in registers. Vectors that contain
+//   an end of the lane are stored in part, and so are, in place, those that contain the length.
+//
+// Mapping of threads to vectors
+//   Neighbouring threads write neighbouring vectors. A thread group of 2^group_size_log2 threads takes a whole lane. A
+//   thread block takes one tile of a long lane or, in place, several.
+//
+// Variants: `lanes` stages lanes that fit in shared memory, so that every sector is read once. `long_lanes` cuts longer
+// lanes into tiles, which are read from global memory.
+//
+// In-place safety: a lane belongs to one thread group, or a tile and its mirror image to one thread block. Either reads
+// all of it before the barrier and writes only after it. The sections below have the details.
 #include "staging.cuh"
 
 using namespace lanes;
@@ -17,7 +27,7 @@ using namespace lanes;
 //
 //   shared memory: | 1 vector | the lane, aligned as in memory | 2 vectors |     the extra vectors are for unaligned reads
 //
-// Why in place is right: a lane belongs to one thread group, which reads all of it before the barrier and writes after
+// In-place safety: a lane belongs to one thread group, which reads all of it before the barrier and writes after
 // it. It reads the vectors that contain an element below the length. It does not write elements at or past the length.
 
 template <class Element, bool IN_PLACE>
@@ -28,7 +38,7 @@ __device__ __forceinline__ void reverse_lanes(const Lanes& p) {
     const bool active = lane < p.r.items;
 
     int length = 0;
-    Length loaded = {0, 0};  // copying: the thread waits for L and for the lane together
+    Length loaded = {0, 0};  // out of place: the thread waits for L and for the lane together
     const u8* in = nullptr;
     u8* run = nullptr;
     if (active) {
@@ -71,7 +81,7 @@ __device__ __forceinline__ void reverse_lanes(const Lanes& p) {
     }
 }
 
-// ---- Long lanes, copying -----------------------------------------------------------------------------------
+// ---- Long lanes, out of place -----------------------------------------------------------------------------------
 // A thread block copies one tile of a lane, so that everything that depends on the lane, alignments included, is the
 // same for all its threads. Within a tile every distance fits in 32 bits.
 //
@@ -152,7 +162,7 @@ __device__ __forceinline__ void copy_long_lanes(const Lanes& p) {
 //
 //   | front of tile 0 | front of tile 1 | ...  | back of tile 1 | back of tile 0 | stays, from `length` on |
 //
-// Why in place is right: a tile is FRONT vectors of the first half of a length and the bytes that mirror them in the
+// In-place safety: a tile is FRONT vectors of the first half of a length and the bytes that mirror them in the
 // second half. The thread block reads every byte of a tile before the barrier and writes it after. The bytes that go to
 // a tile come from the same tile, so no thread block reads or writes bytes of another one. (Vectors at a tile's edges
 // are loaded whole, but never past the length. Bytes outside the tile are dropped.)

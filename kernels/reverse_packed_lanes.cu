@@ -1,13 +1,21 @@
-// REVERSE_SUBSEQUENCES for short contiguous lanes that are adjacent in memory. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for short contiguous lanes that are adjacent in memory. See reverse.cuh for the contract.
 //
 //   out[n * axis_size + t] = in[n * axis_size + source(t, L)]      lane n
 //
 //   | lane 0 | lane 1 | lane 2 | ...      lane n begins at byte n * lane_bytes
 //
-// Lanes are segments (segments.cuh) and are reversed in shared memory.
+// Algorithm
+//   Lanes are segments (segments.cuh): a thread block stages as many whole lanes as fit, and reverses them in shared
+//   memory or while it writes them.
 //
-// Why in place is right: a segment belongs to one thread block, which reads all of it before a barrier and writes after it.
-// Bytes at or past the length are not written.
+// Mapping of threads to elements
+//   A group of 2^group_size_log2 threads takes a lane. Out of place the thread block then writes 16-byte vectors across
+//   all lanes. In place neighbouring threads write neighbouring elements of one lane.
+//
+// Variants: out of place and in place, for elements of each size.
+//
+// In-place safety: a segment belongs to one thread block, which reads all of it before a barrier and writes only after
+// it. It writes no byte at or past the length.
 #include "segments.cuh"
 
 // A thread writes elements directly from their source in shared memory. This saves the barrier and the partial vectors

@@ -1,19 +1,30 @@
-// REVERSE_SUBSEQUENCES for blocks of rows with one length, if the rows are not whole vectors. The contract is in
-// reverse.cuh.
+// REVERSE_SUBSEQUENCES for inner blocks whose rows are not whole vectors. See reverse.cuh for the contract.
 //
 //   out[t][j] = in[source(t, L)][j]      byte j of row t
 //
-//   | row 0 | row 1 | ... | row T-1 |    one block; rows change places, the bytes of a row keep their order
+//   | row 0 | row 1 | ... | row T-1 |    one inner block: rows change places, the bytes of a row keep their order
 //
-// Three kernels: `rows` moves long rows vector by vector, directly in global memory. `packed_rows` stages whole blocks
-// (segments.cuh). `row_tiles` stages tiles of blocks that are too large for that: several whole rows, or a part of one
-// row.
+// Algorithm
+//   `rows` copies long rows vector by vector, directly in global memory. `packed_rows` stages whole inner blocks
+//   (segments.cuh). `row_tiles` stages tiles of inner blocks that are too large for that: several whole rows, or a part
+//   of one row. The last two reverse rows in shared memory and write 16-byte vectors.
+//
+// Mapping of threads to vectors
+//   Neighbouring threads write neighbouring vectors. In `rows` a thread takes a few vectors of output rows, in
+//   `packed_rows` a thread group takes an inner block, and in `row_tiles` a thread block takes a tile.
+//
+// Variants: `rows` (out of place only), `packed_rows` and `row_tiles`.
+//
+// In-place safety: a whole inner block belongs to one thread group, and a tile with the rows that change places with it
+// to one thread block. Either reads all of it before a barrier and writes only after it. The sections below have the
+// details.
 #include "segments.cuh"
 
 using namespace rows;
 
 // ---- Rows ---------------------------------------------------------------------------------------------------
-// Copying. An item is a 16-byte vector of an output row. Vectors that contain an end of the row are stored in part.
+// Out of place. An item is a 16-byte vector of an output row. Vectors that contain an end of the row are stored in
+// part.
 
 __device__ __forceinline__ void copy_rows(const Rows& p) {
     const Bounds bounds = input_bounds(p.r);
@@ -63,9 +74,9 @@ __device__ __forceinline__ void copy_rows(const Rows& p) {
 }
 
 // ---- Rows of bytes in reverse order, in place ---------------------------------------------------------------
-// A run of whole rows is in shared memory. Swapping units there (`ReverseInShared`) moves rows of bytes one byte at a time. If
-// no 16 bytes contain parts of more than two rows, a thread instead joins 16 bytes of the result from two unaligned reads.
-// (Copying, that takes registers, and fewer thread blocks fit: TUNING.md, MIN_JOINED_ROW.)
+// A run of whole rows is in shared memory. Swapping units there (`ReverseInShared`) moves rows of bytes one byte at a
+// time. If no 16 bytes contain parts of more than two rows, a thread instead joins 16 bytes of the result from two
+// unaligned reads. (Out of place, that takes registers, and fewer thread blocks fit: TUNING.md, MIN_JOINED_ROW.)
 //
 //   run:     | row 0 | row 1 | ... | row R-1 |
 //   result:  | row R-1 | ... | row 1 | row 0 |      byte y, in column c, is run[length - row_bytes - y + 2 * c]
@@ -94,7 +105,8 @@ __device__ __forceinline__ void write_joined_rows(u8* out, u32 begin, int length
 // Blocks that are adjacent in memory, staged whole. In place, a thread group takes one block, and reads, reverses and
 // writes only the part below the length.
 //
-// Why in place is right: a block belongs to one thread group, which reads all of it before a barrier and writes after it.
+// In-place safety: an inner block belongs to one thread group, which reads all of it before a barrier and writes after
+// it.
 
 template <class Unit>
 __device__ __forceinline__ void swap_packed_rows(const Segments& p) {
@@ -158,8 +170,9 @@ __device__ __forceinline__ void write_run(u8* out, u32 from, int bytes, u32 thre
     }
 }
 
-// Copying, a tile is staged from where it is in the input, so that its loads need not wait for the length. Then it has up to
-// two runs: the rows below the length, which are reversed and written where the length says, and those that stay.
+// Out of place, a tile is staged from where it is in the input, so that its loads need not wait for the length. Then it
+// has up to two runs: the rows below the length, which are reversed and written where the length says, and those that
+// stay.
 template <class Unit>
 __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
     const RowTile tile = this_tile(p);
@@ -191,7 +204,7 @@ __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
 // In place, a thread block takes a tile of the first half of a length and the rows that change places with it. Half of
 // the threads read one, half the other. Each half writes what it has read to where the other half read.
 //
-// Why in place is right: both runs belong to one thread block, which reads all of them before the barrier and writes
+// In-place safety: both runs belong to one thread block, which reads all of them before the barrier and writes
 // after it. (Vectors at a run's ends are read whole; bytes outside the run are ignored.)
 static constexpr u32 HALF = THREADS / 2;
 

@@ -1,25 +1,26 @@
-// REVERSE_SUBSEQUENCES for lanes side by side in memory, each with its own length. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES for interleaved lanes, each with its own length. See reverse.cuh for the contract.
 //
 //   out[t][j] = in[source(t, L[j])][j]      row t, lane j
 //
 //            strip 0          strip 1
-//   row 0  | l0 l1 l2 ... | l8 l9 ... |      a lane is a column of this picture; each lane turns around at its own row,
-//   row 1  | l0 l1 l2 ... | l8 l9 ... |      so a row of the output comes from many rows of the input
+//   row 0  | l0 l1 l2 ... | l8 l9 ... |      A lane is a column of this picture. Each lane is reversed about its own
+//   row 1  | l0 l1 l2 ... | l8 l9 ... |      midpoint, so one output row collects elements from many input rows.
 //   ...
 //
-// A thread block stages a strip (`strip_bytes` of every row) in shared memory and writes its rows from there element by
-// element. Every sector moves once, except those that two strips share. A thread keeps its column and goes down the
-// rows.
+// Algorithm
+//   A thread block stages a strip, `strip_bytes` of every row, in shared memory. It then writes the output rows from
+//   there, element by element. Every sector is read and written once, except sectors that two strips share.
 //
-// Copying, a thread's column is a word wide: 4 bytes, or one element of 8. In a strip of 128 bytes, a word's bank
-// depends only on its column, so there are no bank conflicts. In place, a thread's column is one lane, so that it can
-// stop at the lane's length, and one warp writes a whole sector at once.
+// Mapping of threads to columns
+//   Each thread keeps its column and walks down the rows. Out of place, a column is one 4-byte word, or one 8-byte
+//   element. In a 128-byte strip the bank of a word depends only on its column, so there are no bank conflicts. In
+//   place, a column is one lane, so that a thread can stop at the lane's length, and a warp writes whole sectors.
 //
-// Strips are aligned (rows of whole words) or unaligned (rows of any size).
+// Variants: aligned strips (rows are whole words) and unaligned strips (rows of any size).
 //
-// Why in place is right: a strip belongs to one thread block, which reads all of it before the barrier and writes after
-// it. It reads the vectors that contain an element below its lane's length. It does not write elements at or past their
-// lane's length.
+// In-place safety: a strip belongs to one thread block, which reads all of it before the barrier and writes only after
+// it. It reads every vector that contains an element below its lane's length, and writes no element at or past that
+// length.
 #include "strips.cuh"
 
 // Elements that a thread loads from shared memory before it stores the first.
@@ -27,7 +28,7 @@ static constexpr u32 WRITES_IN_FLIGHT = 8;
 
 // ---- Writing ------------------------------------------------------------------------------------------------
 
-// Copying, aligned: writes a thread's words of the strip, which it puts together from elements in shared memory.
+// Out of place, aligned: writes a thread's words of the strip, which it puts together from elements in shared memory.
 template <class Element, class Word>
 __device__ __forceinline__ void write_words(const Strips& p, const Strip& strip, const Column<Element, Word>& c) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
@@ -58,9 +59,9 @@ __device__ __forceinline__ void write_words(const Strips& p, const Strip& strip,
     }
 }
 
-// Copying, unaligned: words begin `lead` lanes before the strip. All rows of a thread have the same alignment, because
-// the threads step by a multiple of N rows. The first word would begin before the strip: instead of those lanes it
-// takes as many lanes at the strip's end.
+// Out of place, unaligned: words begin `lead` lanes before the strip. All rows of a thread have the same alignment,
+// because the threads step by a multiple of N rows. The first word would begin before the strip: instead of those lanes
+// it takes as many lanes at the strip's end.
 template <class Element, class Word>
 __device__ __forceinline__ void write_unaligned_words(const Strips& p, const Strip& strip) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
@@ -161,7 +162,7 @@ __device__ __forceinline__ void copy_strips(const Strips& p) {
 }
 
 // Prefetches the lengths of a later strip, so that its thread block need not wait for memory. It looks ahead by about
-// as many strips as are resident at the same time: two on each of the 132 multiprocessors of an H200 (TUNING.md: STRIPS_AHEAD).
+// as many strips as are resident at the same time: two on each of the 132 SMs of an H200 (TUNING.md: STRIPS_AHEAD).
 static constexpr u32 STRIPS_AHEAD = 264;
 
 __device__ __forceinline__ void prefetch_lengths(const Strips& p, u32 lanes) {

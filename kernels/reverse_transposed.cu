@@ -1,24 +1,36 @@
-// REVERSE_SUBSEQUENCES if the input is contiguous along one dimension and the output along another: it also transposes.
-// Copying only. The contract is in reverse.cuh.
+// REVERSE_SUBSEQUENCES when input and output are contiguous along different dimensions, so the copy is also a
+// transposition. Out of place only. See reverse.cuh for the contract.
 //
-//   out[i][o] = in[source(o, L)][i] if the axis is along the output, in[o][source(i, L)] if it is along the input, else in[o][i]
+//   out[i][o] = in[source(o, L)][i]   if the axis runs along the output's rows
+//   out[i][o] = in[o][source(i, L)]   if it runs along the input's rows
+//   out[i][o] = in[o][i]              otherwise (the axis is an outer dimension)
 //
-//   input: rows are along `along_in`  ->  tile in shared memory  ->  output: rows are along `along_out`
+//   input rows along `along_in`  ->  tile in shared memory  ->  output rows along `along_out`
 //
-// A thread block takes tiles. Elements move directly, or through shared memory: the thread block then reads whole rows of the
-// input and writes whole rows of the output. A row is along one dimension, or along two that are contiguous together: the axis
-// alone where REVERSE_ROWS or REVERSE_COLUMNS reverses it. Elements of 4 bytes are reversed while they are read, and those of 1
-// and 2 bytes:
+// Algorithm
+//   A thread block moves tiles, in one of two ways:
+//   - through shared memory: it reads whole input rows and writes whole output rows;
+//   - directly: each element goes from global to global memory.
+//   A row runs along one dimension, or along two that are contiguous together. If REVERSE_ROWS or REVERSE_COLUMNS
+//   reverses the axis, the row runs along the axis alone.
 //
-//   axis         lengths vary along     how
-//   along_out    along_in               REVERSE_COLUMNS, while they are written: SCATTER. Read reversed, they would break up the
-//                                       input's rows. Those of 4 bytes only directly
-//   along_out    others                 READ: another row is read
-//   along_in     along_out              REVERSE_ROWS, while they are read
-//   along_in     others                 WRITE: another row is written
-//   neither      along_in alone         WRITE; those of 4 bytes only directly
-//   neither      both                   only directly: elements of a row of the tile are read from different rows
-//   neither      others                 READ
+// Mapping of threads to elements
+//   Directly, and for 4-byte elements, a thread moves one element of each of several tiles or rows. For 1- and 2-byte
+//   elements, a thread reads vectors of rows, transposes words of them in registers, and writes vectors of columns.
+//
+// Variants: where the reversal happens, in the kernels that use shared memory. 8-byte elements have none of these.
+//
+//   axis runs along   lengths vary along   1- and 2-byte elements               4-byte elements
+//   along_out         along_in             REVERSE_COLUMNS, on write: SCATTER   direct kernel only
+//   along_out         other dimensions     READ: reads another row              READ
+//   along_in          along_out            REVERSE_ROWS, on read                REVERSE_ROWS, on read
+//   along_in          other dimensions     WRITE: writes another row            WRITE
+//   neither           along_in only        WRITE                                direct kernel only
+//   neither           both                 direct kernel only                   direct kernel only
+//   neither           other dimensions     READ                                 READ
+//
+//   SCATTER exists because reversing on read would break up the input's rows. If lengths vary along both, the elements
+//   of a row of the tile come from different rows.
 #include "staging.cuh"
 
 using namespace transposed;
@@ -46,9 +58,9 @@ __device__ __forceinline__ Place this_tile(const Transposed& p) {
 }
 
 // ---- Directly ------------------------------------------------------------------------------------------------
-// A thread moves an element of each of a few tiles, directly. A tile has dimensions that are innermost in the output, then
-// dimensions that are innermost in the input, each whole or cut. A warp reads and writes parts of sectors. The L1 cache has what
-// other warps of the tile read of the same sectors, and the L2 cache puts together what is written.
+// A thread moves an element of each of a few tiles, directly. A tile has dimensions that are innermost in the output,
+// then dimensions that are innermost in the input, each whole or cut. A warp reads and writes parts of sectors. The L1
+// cache has what other warps of the tile read of the same sectors, and the L2 cache puts together what is written.
 
 template <class Element, u32 TILES>
 __device__ __forceinline__ void copy_tiles(const Direct& p) {
@@ -171,14 +183,15 @@ __device__ __forceinline__ void copy_words_of(const Transposed& p) {
 __device__ __forceinline__ void copy_words(const Transposed& p) { p.two ? copy_words_of<true>(p) : copy_words_of<false>(p); }
 
 // ---- Elements of 1 and 2 bytes, through shared memory ------------------------------------------------------
-// A thread reads vectors of rows: N elements each. Then it makes vectors of columns: it takes a word of each of N rows, and
-// transposes the words in registers.
+// A thread reads vectors of rows: N elements each. Then it makes vectors of columns: it takes a word of each of N rows,
+// and transposes the words in registers.
 //
 //   rows o to o + 3:  | a0 a1 a2 a3 |      4 words of bytes       columns i to i + 3:  | a0 b0 c0 d0 |
 //                     | b0 b1 b2 b3 |            ->                                    | a1 b1 c1 d1 |
 //                     | c0 ...      |                                                  | a2 ...      |
 //
-// With SCATTER, or if columns of the output begin at any byte, columns go back to shared memory and are written from there.
+// With SCATTER, or if columns of the output begin at any byte, columns go back to shared memory and are written from
+// there.
 
 static constexpr u32 ROW_VECTORS = TILE_IN_BYTES / 16;
 static constexpr u32 VECTORS = TILE_OUT * ROW_VECTORS / THREADS;  // a thread's
@@ -215,8 +228,8 @@ struct NarrowTile {
         return row;
     }
 
-    // N elements of row m, from element x of the tile on. Those past the row's end are any of the tensor. False for vectors at an
-    // end of the tensor or with the length of their row: `load_slowly` loads those.
+    // N elements of row m, from element x of the tile on. Those past the row's end are any of the tensor. False for
+    // vectors at an end of the tensor or with the length of their row: `load_slowly` loads those.
     __device__ __forceinline__ bool load(u32 m, u32 x, uint4& v) const {
         const Position row = row_at(m);
         const u8* from = bytes_at(row.in + x);

@@ -1,4 +1,4 @@
-// REVERSE_SUBSEQUENCES: strips of lanes side by side, and how to stage one in shared memory. The layout is in
+// REVERSE_SUBSEQUENCES: strips of interleaved lanes, and how to stage one in shared memory. The layout is in
 // reverse_strips.cu.
 //
 //   shared memory: | row 0 of the strip | row 1 | ... |      strip_bytes each; the interleaved form is below
@@ -40,7 +40,7 @@ __device__ __forceinline__ u32 longest_of(u32 lane, const Strips& p, const Strip
     return longest;
 }
 
-// Whether all lanes of the strip exist, and its rows, from address `in` on, are aligned to that many bytes.
+// Whether all lanes of the strip exist, and its rows, from address `in` on, are aligned to `alignment` bytes.
 __device__ __forceinline__ bool is_whole(const u8* in, u64 stride, u32 lanes, u32 alignment, const Strips& p,
                                          const Strip& strip) {
     return (strip.n + 1) * lanes <= p.row_lanes && ((reinterpret_cast<u64>(in) | stride) & (alignment - 1)) == 0;
@@ -67,8 +67,8 @@ __device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& stri
     const u32 rows_at_once = blockDim.x >> log;
     u32 rows = p.r.axis_size;
     if (IN_PLACE) rows = longest_of<N>(strip.n * (p.strip_bytes / W) + column * N, p, strip);
-    // One pass over all threads covers THREADS vectors, in whole rows. Copying, the place is computed from the row,
-    // because the compiler then keeps more loads in flight. In place it does not (TUNING.md: STRIP_PLACES).
+    // One pass over all threads covers THREADS vectors, in whole rows. Out of place, the place is computed from the
+    // row, because the compiler then keeps more loads in flight. In place it does not (TUNING.md: STRIP_PLACES).
     u32 place = threadIdx.x;
     for (u32 first = threadIdx.x >> log; first < rows; first += READ * rows_at_once, place += READ * THREADS) {
         uint4 loaded[READ];

@@ -1,24 +1,18 @@
-"""dml_cuda on NumPy arrays: results compared with a slow reference, views, errors, docstrings."""
+"""dml_cuda.reverse_subsequences on NumPy arrays: results compared with a slow reference, views, errors, forks."""
 
 import array
-import doctest
 import importlib.util
 import itertools
 import os
 import pathlib
-import re
 import signal
-import sys
 import tempfile
 import threading
 import unittest
-import zipfile
 
 import dml_cuda
 import numpy as np
-from dml_cuda import _ops
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
-from programs import run_python
 
 ml_dtypes = importlib.util.find_spec("ml_dtypes") and importlib.import_module("ml_dtypes")
 
@@ -325,131 +319,3 @@ class Forks(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(statuses, [0] * 100)
-
-
-class Fill(unittest.TestCase):
-    def test_every_dtype(self):
-        for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):
-            found = dml_cuda.fill_value_sequence((5, 100), 7, -3, dtype)
-            required = (7 - 3 * np.arange(500, dtype=object)) % (1 << 8 * np.dtype(dtype).itemsize)
-            self.assertEqual(found.dtype, dtype)
-            self.assertEqual((found.astype(object) % (1 << 8 * found.itemsize)).ravel().tolist(), required.tolist())
-        # Products of two floats are exact in float64. Only the rounding to float32 remains.
-        found = dml_cuda.fill_value_sequence(1000, 0.5, 0.1, np.float32)
-        required = (np.arange(1000.0) * np.float64(np.float32(0.1)) + 0.5).astype(np.float32)
-        self.assertEqual(found.tobytes(), required.tobytes())
-        self.assertEqual(dml_cuda.fill_value_sequence((3,), 1, 0.5, "float16").tolist(), [1, 1.5, 2])
-        self.assertEqual(dml_cuda.fill_value_sequence((), 4, 1, "int8").tolist(), 4)
-        self.assertEqual(dml_cuda.fill_value_sequence((0, 2), 4, 1, "int8").shape, (0, 2))
-        for scalar in (1, 1.0, np.float16(1), np.int8(1), np.array(1.0)):
-            self.assertEqual(dml_cuda.fill_value_sequence(2, scalar, scalar, "float32").tolist(), [1, 2])
-
-    def test_shapes_are_taken_as_numpy_takes_them(self):
-        class Three:
-            def __index__(self):
-                return 3
-
-        for shape in (3, np.int64(3), np.uint8(3), np.array(3), Three(), [3], np.array([3]), (np.int16(3), Three()),
-                range(2, 4), np.zeros((2, 3)).shape, ()):
-            self.assertEqual(dml_cuda.fill_value_sequence(shape, 0, 1, np.int8).shape, np.zeros(shape).shape)
-
-    def test_out(self):
-        memory = np.full(40, -1, np.int16)
-        out = memory[3:39:3].reshape(3, 4)[:, ::2]
-        self.assertIs(dml_cuda.fill_value_sequence((3, 2), 10, 1, np.int16, out=out), out)
-        self.assertEqual(out.tolist(), [[10, 11], [12, 13], [14, 15]])
-
-    def test_errors_name_argument_found_and_required(self):
-        fill = dml_cuda.fill_value_sequence
-        types = "but must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order"
-        devices = "but must be 'cpu', 'cuda', or such as 'cuda:1'"
-        check_errors(self, [
-            *((TypeError, f"dtype is {re.escape(value)}, {types}", lambda value=value: fill(3, 0, 1, value)) for value in ("float64", ">i4", "datetime64[s]")),
-            (ValueError, "start is 300, but must be from -128 to 255, as the data type is UINT8", lambda: fill(3, 300, 1, "uint8")),
-            (TypeError, "delta is 0.5, but must be an integer, as the data type is INT32", lambda: fill(3, 0, 0.5, "int32")),
-            (ValueError, "start is 1e[+]39, but must fit FLOAT32, or be float\('inf'\)", lambda: fill(3, 1e39, 1, "float32")),
-            (ValueError, r"shape is \(-1,\), but must have sizes of at least 0", lambda: fill((-1,), 0, 1, "int8")),
-            (ValueError, "tensor.dimension_count", lambda: fill((1,) * 9, 0, 1, "int8")),
-            *((ValueError, f"device is {value!r}, {devices}", lambda value=value: fill(2, 0, 1, "int8", device=value)) for value in ("gpu", "", "cpu:", "cuda:")),
-            (ValueError, r"out has shape \(3,\), but must have \(2,\)", lambda: fill(2, 0, 1, "int8", out=np.zeros(3, np.int8))),
-            (TypeError, "out has dtype int16, but must have int8", lambda: fill(3, 0, 1, "int8", out=np.zeros(3, np.int16))),
-            *((TypeError, f"shape is {value!r}, but must be an integer or a sequence of integers", lambda value=value: fill(value, 0, 1, "int8")) for value in (2.0, None, "23", b"23", {2, 3})),
-            (TypeError, r"shape\[1\] is 3.0, but must be an integer", lambda: fill((2, 3.0), 0, 1, "int8")),
-            (ValueError, "shape is a tuple, but must have at most 2", lambda: fill((10**5000,), 0, 1, "int8")),
-            (ValueError, r"shape is \(1099511627776,\), but must have at most 2\*\*32 - 4 elements of int8", lambda: fill(1 << 40, 0, 1, "int8")),
-            *((TypeError, f"delta is {re.escape(repr(value))}, but must be a number", lambda value=value: fill(3, 0, value, "float32"))
-              for value in ("1", b"1", None, True, np.True_, np.array("1"), np.array([1.0]), np.complex64(1 + 2j))),
-            (ValueError, "start is an int, but must fit FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
-            (ValueError, "start is an int, but must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
-            (TypeError, "start is '1', but must be an integer", lambda: fill(3, "1", 1, "int32")),
-            (TypeError, "start is True, but must be an integer", lambda: fill(3, True, 1, "int32")),
-            (TypeError, "shape is True, but must be an integer", lambda: fill(True, 0, 1, "int32")),
-            *((TypeError, f"dtype is {value!r}, {types}", lambda value=value: fill(3, 0, 1, value)) for value in (None, "foo")),
-            *((TypeError, f"device is {value!r}, {devices}", lambda value=value: fill(3, 0, 1, "int8", device=value)) for value in (0, False, b"cpu")),
-            (TypeError, "stream is 'foo', but must be an integer", lambda: fill(3, 0, 1, "int8", stream="foo")),
-            (ValueError, "stream is 5, but must be None or 0, as out is on the host", lambda: fill(3, 0, 1, "int8", stream=5, out=np.zeros(3, np.int8))),
-            *((ValueError, rf"must have at most 2\*\*32 - {spare} elements of {dtype} ", lambda dtype=dtype, spare=spare: fill((1 << 32) - spare + 1, 0, 1, dtype))
-              for dtype, spare in (("uint8", 4), ("float16", 2), ("int32", 1), ("int64", 1))),
-            (ValueError, r"^out.strides is \[0\] bytes, but must be strides that place no two elements of Sizes \[4\] in the same memory \(output",
-                lambda: fill(4, 0, 1, "int8", out=as_strided(np.zeros(4, np.int8), (4,), (0,)))),
-        ])  # fmt: skip
-
-
-    def test_an_out_that_is_not_aligned_to_its_elements(self):
-        memory = np.full(41, 7, np.uint8)
-        dml_cuda.fill_value_sequence((2, 3), 1, 2, "int32", out=memory[1:25].view(np.int32).reshape(2, 3))
-        self.assertEqual(memory[1:25].view(np.int32).tolist(), [1, 3, 5, 7, 9, 11])
-        x, lengths = memory[3:].view(np.int16), memory[1:9].view(np.uint32)  # lengths 1 and 3
-        self.assertEqual(dml_cuda.reverse_subsequences(x[:6].reshape(2, 3), lengths[:, None], 1).tolist(),
-            model(x[:6].reshape(2, 3), [[1], [3]], 1).tolist())
-        self.assertEqual(set(memory[[0, *range(25, 41)]]), {7})
-
-
-class Docs(unittest.TestCase):
-    def test_docstrings_run(self):
-        result = doctest.testmod(_ops)
-        self.assertEqual((result.failed, result.attempted > 5), (0, True))
-
-    def test_a_variable_with_an_unknown_value_is_an_error(self):
-        program = "import dml_cuda; print(dml_cuda.fill_value_sequence(2, 0, 1, 'int8'))"
-        for value, words in [("1", r"[0 1]"), ("0", r"[0 1]"), ("true", "ValueError: the environment variable DML_CUDA_SPECIALIZE is `true`, but must be `0` or `1`"),
-                             ("", "DML_CUDA_SPECIALIZE is ``, but must be")]:
-            run = run_python("-c", program, DML_CUDA_SPECIALIZE=value)
-            self.assertIn(words, run.stdout + run.stderr)
-
-    def test_without_its_library_the_package_says_what_to_do(self):
-        with tempfile.TemporaryDirectory() as folder:
-            package = pathlib.Path(dml_cuda.__file__).parent
-            with zipfile.ZipFile(f"{folder}/a.zip", "w") as file:
-                for path in package.rglob("*.[ps][yo]"):
-                    file.write(path, path.relative_to(package.parent))
-            error = run_python("-c", f"import sys; sys.path[:0] = ['{folder}/a.zip']; import dml_cuda").stderr
-            self.assertRegex(error, r"(?m)^ImportError: there is no file .*/a\.zip/dml_cuda/_native/lib_native\.so.* A zip file cannot have it: install")
-
-    def test_the_page_for_an_issue_has_nothing_secret(self):
-        home = str(pathlib.Path.home())
-        call = lambda *given: run_python("-m", "dml_cuda", *given, LD_LIBRARY_PATH=f"{home}/lib", A_TOKEN="secret")
-        page = call().stdout
-        for line in (rf"dml-cuda: {dml_cuda.__version__}, ", r"library: .*, libdml_cuda\.so\.0\.3$", "system: .*NumPy", "GPUs that", "torch: ", "LD_LIBRARY_PATH: ~/lib"):
-            self.assertRegex(page, f"(?m)^{line}")
-        self.assertNotIn("secret", page)
-        self.assertNotIn("FileNotFoundError", page)
-        self.assertRegex(call("--help").stdout, "(?s)usage: python -m dml_cuda .*page to paste into an issue.*onnx")
-        self.assertEqual(call("onxn").returncode, 2)
-        if importlib.util.find_spec("onnx") is None:
-            self.assertEqual(call("onnx", "m.onnx").stderr, "onnx is not installed: pip install onnx onnxruntime\n")
-        self.assertNotIn(home + "/", page)
-
-    def test_the_page_for_an_issue_says_what_it_cannot_find_out(self):
-        program = """if True:
-            import os, pwd, runpy
-            def getpwuid(_): raise KeyError("no entry in passwd")
-            pwd.getpwuid = getpwuid
-            os.environ.pop("HOME", None)
-            runpy.run_module("dml_cuda", run_name="__main__", alter_sys=True)"""
-        run = run_python("-c", program, PYTHONIOENCODING="ascii", LD_PRELOAD="\xe9")
-        self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertRegex(run.stdout, r"(?s)^dml-cuda: .*\nGPUs that .*\ncupy: .*LD_PRELOAD: \\xe9\n")
-        for to, words in ((">/dev/full", "No space left on device"), (">&-", "standard output is closed")):
-            run = run_python("-c", f"import os; os.system('{sys.executable} -m dml_cuda {to}') and os._exit(1)")
-            self.assertEqual((run.returncode, run.stderr), (1, f"the output cannot be written: {words}\n"))

@@ -4,6 +4,7 @@
 mod driver_faults;
 mod dxdispatch;
 mod errors;
+mod misspelt;
 mod models;
 mod options;
 mod side_by_side;

@@ -70,7 +70,7 @@ fn target(source: &str) -> String {
     text.lines().find_map(|line| line.strip_prefix("// Target: ")).unwrap_or(TARGET).to_owned()
 }
 
-/// What differs from that which `kernels/prebuilt` was made from: files of `kernels/`, by their FNV-1a checksums, and
+/// The differences from the sources of `kernels/prebuilt`: files of `kernels/`, by their FNV-1a checksums, and
 /// nvcc's flags. `scripts/prebuilt.sh` writes them.
 fn changed() -> Vec<String> {
     let entries = fs::read_dir("kernels").expect("the folder kernels is part of the crate").flatten();

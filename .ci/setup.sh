@@ -7,8 +7,8 @@ if [ ! "${CI_WORK-}" ]; then
   trap 'rm -rf "$CI_WORK"' EXIT
 fi
 work=$CI_WORK
-# What a step clones or unpacks is built in this folder, too, so that other crates are compiled once. What serves only a
-# debugger or a second build of one tree is left out, because it would take most of the disk.
+# This folder also has the builds of what a step clones or unpacks, so that other crates are compiled once. Files that
+# serve only a debugger or a second build of one tree are left out, because they would take most of the disk.
 shared=$(realpath target)
 # Users' CI sets CI, and PyTorch's compiler behaves differently with it.
 export CI=true CI_WORK CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0

@@ -6,7 +6,7 @@ Usage: PYTHONPATH=python/src python3 benches/compiled.py torch|jax [small] [WORD
 a WORD. `small` shortens every dimension to 8, for the CPU.
 PyTorch's times are medians of replayed CUDA graphs, the best of three graphs each, because places in memory differ by
 up to a tenth.
-JAX's are of the host's clock."""
+JAX's are measured with the host's clock."""
 
 import statistics
 import sys
@@ -49,7 +49,7 @@ PROGRAMS = {  # of a reversal, x, and the library
 
 
 def scanned(x):
-    """What a simple recurrent network computes along axis 1."""
+    """The computation of a simple recurrent network along axis 1."""
     import jax
 
     return jax.lax.scan(lambda h, of: 2 * (jax.numpy.tanh(h + of),), x[:, 0], x.swapaxes(0, 1))[1].swapaxes(0, 1)

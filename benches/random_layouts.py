@@ -223,7 +223,7 @@ def run(mode, rows, workers, gathers):
 
 
 def summary(rows):
-    """What the times say, in Markdown."""
+    """A summary of the times, in Markdown."""
     both = lambda a, b: [(float(row[a]), float(row[b])) for row in rows if row.get(a) and row.get(b)]  # noqa: E731
     mean = lambda ratios: math.exp(statistics.fmean(map(math.log, ratios)))  # noqa: E731
     print("| | layouts | geometric mean | slower | least |\n| --- | --- | --- | --- | --- |")

@@ -9,10 +9,10 @@ use dml_cuda_testing::{fill, lanes};
 
 /// Processes of each kind; the median is printed.
 const PROCESSES: usize = 5;
-/// What a process times, in this order.
+/// The phases that a process times, in this order.
 const PHASES: [&str; 4] = ["Device::cuda(0)", "compile_operator", "first result", "second result"];
 
-/// What a kind of process runs. The lanes are few, or more than the kernels for little work accept.
+/// The operator of a kind of process. Its lanes are few, or more than the small kernels accept.
 fn desc(kind: &str) -> OperatorDesc {
     match kind {
         "--fill" => fill(T::Float32, &[1024], ScalarUnion::Float32(1.0), ScalarUnion::Float32(0.5)).into(),

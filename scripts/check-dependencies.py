@@ -38,7 +38,7 @@ def main():
         for package in foreign:
             name, license = f"{manifest}: {package['name']} {package['version']}", package["license"] or ""
             if not allowed(license, rules["allow"] + exceptions.get(package["name"], [])):
-                wrong.append(f"{name} has the license '{license}', but must be of deny.toml's")
+                wrong.append(f"{name} has the license '{license}', but must have one that deny.toml allows")
             if package["source"] != REGISTRY:
                 wrong.append(f"{name} comes from {package['source']}, but must come from the registry")
         print(f"{manifest}: {len(foreign)} dependencies")

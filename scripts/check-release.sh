@@ -59,7 +59,7 @@ wheels() {
 }
 
 # The tests in an aarch64 build, for an hour at most. Not those that start a program or a compiler: the kernels on the
-# host, the double of a driver and its faults, the command line tool.
+# host, the mock of a driver and its faults, the command line tool.
 aarch64() {
   RUSTC=$tools/bin/debian-rustc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 timeout 3600 \
     cargo-zigbuild test --locked --target aarch64-unknown-linux-gnu --no-fail-fast -p dml-cuda --lib --test it \

@@ -35,7 +35,7 @@ NOISE, CLOSE = 0.1, 0.05
 # What the errors of the estimates weigh beside the loss of the choices.
 ESTIMATES_MATTER = 0.1
 STARTS = (0, 0, -1, 0, -2), (-0.2, 0.1, 0.5, 1, -1)
-HEAD = '''//! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
+HEAD = '''//! The coefficients of the cost model, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from the files
 {files}.
 //!
@@ -100,7 +100,7 @@ def slower_specialized(data):
 
 
 def estimate(logarithms, terms):
-    """As `microseconds` in src/cuda/estimate.rs, and how its logarithm grows with each of the given logarithms."""
+    """Computes `microseconds` as src/cuda/estimate.rs does, and the growth of its logarithm with each given logarithm."""
     parts = np.exp(logarithms) * terms
     multiprocessors = parts[:, 2:4].sum(axis=1)
     both = np.maximum(np.hypot(parts[:, 1], multiprocessors), 1e-30)
@@ -183,7 +183,7 @@ def main():
     stays = data.kernel.isin([kernel for kernel, _ in generic])
     data["us"] = data.specialized_us.where(~stays).fillna(data.us)
     terms = np.array([text.split() for text in data.terms], float)
-    # The fit is of kernels that only copy or only run in place. The choices that are reported are of all.
+    # Only kernels that have one mode are fitted. The choices that are reported are among all kernels.
     timed = (data.us.notna() & ~data.copies).to_numpy()
     data["choice"] = data.layout + " " + data["mode"]
     data["kernel_number"], kernels = pd.factorize(data.costs)
@@ -205,9 +205,9 @@ def main():
         report(f"{mode}, chosen when measured", (of_mode[of_mode.chosen == "yes"].groupby("layout").us.first() / best).dropna())
         least = of_mode.sort_values("held_out").groupby("layout")
         chosen = (least.head(1).set_index("layout").us / best).dropna()
-        report(f"{mode}, least estimate", chosen)
+        report(f"{mode}, lowest estimate", chosen)
         print(f"{'':34} {best.size - chosen.size:6} more, whose kernel was not timed")
-        report(f"{mode}, best of 4 least", (least.head(4).groupby("layout").us.min() / best).dropna())
+        report(f"{mode}, best of 4 lowest", (least.head(4).groupby("layout").us.min() / best).dropna())
     print(f"\n{'kernel, bytes of the unit':36} {'times':>6} {'error, root of the mean square of logarithms'}")
     families = {}
     for kernel, costs in zip(kernels, np.exp(fit(data[timed], terms[timed], len(kernels)))):

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Collects the test binaries, the benches, the runner and the C library in gpu-bundle/, stripped, for a machine that has
-# a GPU and its driver but no Rust. There run gpu-bundle/run-tests.sh from the repository's root. scripts/gpu-bundle.sh
-# candle adds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels, which takes minutes. It
-# needs neither a GPU nor CUDA's libraries: it links against empty libraries of the same names.
+# Collects the test binaries, the benches, the command line tool and the C library in gpu-bundle/, stripped, for a
+# machine that has a GPU and its driver but no Rust. There run gpu-bundle/run-tests.sh from the repository's root.
+# scripts/gpu-bundle.sh candle adds the tests and the example of crates/dml-cuda-candle with candle's CUDA kernels,
+# which takes minutes. It needs neither a GPU nor CUDA's libraries: it links against empty libraries of the same names.
 set -euo pipefail
 cd "$(dirname "$(realpath "$0")")/.."
 out=gpu-bundle

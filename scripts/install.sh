@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what cargo has built: scripts/install.sh PREFIX [BUILT]. BUILT is the repository's target/release without it.
-# Takes libdml_cuda.so with header, pkg-config and CMake files, and libdml_cuda_torch.so and the runner if they are
-# there. PREFIX can be moved afterwards. RUNNER names a runner that this machine can start, if BUILT has that of another
-# one.
+# Takes libdml_cuda.so with header, pkg-config and CMake files, and libdml_cuda_torch.so and the tool dml-cuda if they
+# are there. PREFIX can be moved afterwards. TOOL names a dml-cuda that this machine can start, if BUILT has that of
+# another one.
 set -euo pipefail
 unset CDPATH
 [ $# = 1 ] || [ $# = 2 ] || { echo "usage: scripts/install.sh PREFIX [BUILT]" >&2; exit 2; }
@@ -32,11 +32,11 @@ fi
 install -D "$built/dml-cuda" "$prefix/bin/dml-cuda"
 share=$prefix/share
 mkdir -p "$share"/{man/man1,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
-runner=${RUNNER:-$built/dml-cuda}
-"$runner" man > "$share/man/man1/dml-cuda.1"
+tool=${TOOL:-$built/dml-cuda}
+"$tool" man > "$share/man/man1/dml-cuda.1"
 sed -n 's/^dml.-cuda.-\(.*\)(1)$/\1/p' "$share/man/man1/dml-cuda.1" | while read -r command; do
-  "$runner" man "$command" > "$share/man/man1/dml-cuda-$command.1"
+  "$tool" man "$command" > "$share/man/man1/dml-cuda-$command.1"
 done
-"$runner" completions bash > "$share/bash-completion/completions/dml-cuda"
-"$runner" completions zsh > "$share/zsh/site-functions/_dml-cuda"
-"$runner" completions fish > "$share/fish/vendor_completions.d/dml-cuda.fish"
+"$tool" completions bash > "$share/bash-completion/completions/dml-cuda"
+"$tool" completions zsh > "$share/zsh/site-functions/_dml-cuda"
+"$tool" completions fish > "$share/fish/vendor_completions.d/dml-cuda.fish"

@@ -95,7 +95,7 @@ for machine in x86_64 aarch64; do
   step "archive for $machine"
   cargo zigbuild --quiet --locked --release "${fast[@]}" --target "$target.2.17" -p dml-cuda-cli -p dml-cuda-capi -p dml-cuda-torch
   name=dml-cuda-$version-$machine-linux
-  RUNNER=$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/release/dml-cuda scripts/install.sh "$work/$name" "$CARGO_TARGET_DIR/$target/release"
+  TOOL=$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/release/dml-cuda scripts/install.sh "$work/$name" "$CARGO_TARGET_DIR/$target/release"
   # What Zig adds has debug information, with the machine's folders.
   "debian-$machine-linux-gnu-strip" "$work/$name/bin/dml-cuda" "$work/$name/lib/libdml_cuda.so.$version" "$work/$name/lib/libdml_cuda_torch.so"
   document "$work/$name" share/dml-cuda "$linux" dml-cuda-{cli,capi,torch}

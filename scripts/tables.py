@@ -170,7 +170,7 @@ MINIMUM = {
 
 
 def wrong_versions():
-    """Where a minimum version is not the list's."""
+    """The places where a minimum version is not the list's."""
     files = subprocess.run(["git", "ls-files", "*.md", "*.toml", "*.rs", "*.py", "*.sh"], cwd=ROOT, check=True, capture_output=True, text=True)
     for file in set(files.stdout.split()) - {"CHANGELOG.md"}:
         text = (ROOT / file).read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 //! the tests compare the GPU with it.
 //!
 //! The standard library copies and reverses contiguous runs. Small blocks with one length move as single elements of
-//! their size. Lanes side by side are copied, some at a time, to a tile that fits in the cache, and are reversed there
+//! their size. Interleaved lanes are copied, some at a time, to a tile that fits in the cache, and are reversed there
 //! (`tile`).
 
 pub(crate) mod cpu_fill;

@@ -49,7 +49,7 @@ pub(crate) unsafe fn dispatch(
     }
 }
 
-/// Binding checks that buffers are of the operator's device (binding.device).
+/// Binding checks that buffers belong to the operator's device (binding.device).
 const OTHER_DEVICE: DispatchError = DispatchError::Bug("an operator or a buffer of another device");
 
 impl CompiledOperator {
@@ -76,8 +76,8 @@ impl CompiledOperator {
     ///
     /// # Errors
     ///
-    /// [`DispatchError`], with nothing written: the operator is of a GPU; the number of inputs is wrong; a slice is
-    /// smaller than its tensor or not aligned to its elements; the operator was compiled for in-place work.
+    /// [`DispatchError`], with nothing written: the operator was compiled for a GPU; the number of inputs is wrong; a
+    /// slice is smaller than its tensor or not aligned to its elements; the operator was compiled for in-place work.
     pub fn dispatch_on_host(&self, inputs: &[&[u8]], output: &mut [u8]) -> Result<(), DispatchError> {
         self.run_on_host(inputs, output, false)
     }
@@ -136,7 +136,7 @@ impl CompiledOperator {
     /// - an element of the output overlaps one of the lengths or the input, unless the output is the input with the
     ///   same strides; elements may lie between each other, as those of two columns do;
     /// - the operator was not compiled for this dispatch;
-    /// - the operator is of the CPU and the stream is not null;
+    /// - the operator was compiled for the CPU and the stream is not null;
     /// - the driver failed.
     ///
     /// # Safety
@@ -203,7 +203,7 @@ impl CompiledOperator {
         let (end, bytes) = (output.0 + signature.output.span_in_bytes(), signature.output.span_in_bytes() as usize);
         let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), address)| {
             // SAFETY: promise 1 makes these initialized bytes of this process. `check` has found that they are not
-            // null. Promise 2: nobody writes them meanwhile. The output's slice is made when the copy is done.
+            // null. Promise 2: no one writes them meanwhile. The output's slice is made when the copy is done.
             let slice = unsafe { std::slice::from_raw_parts(address.0 as *const u8, desc.span_in_bytes() as usize) };
             // Elements that lie between the output's are copied, because Rust's slices must be apart.
             if end <= address.0 || address.0 + desc.span_in_bytes() <= output.0 {
@@ -214,7 +214,7 @@ impl CompiledOperator {
         });
         let read: Vec<Cow<'_, [u8]>> = read.collect();
         let inputs: Vec<&[u8]> = read.iter().map(|slice| &**slice).collect();
-        // SAFETY: promises 1 and 2, and `check`, hold for the output, too. `read` is apart from it: in place, it has no
+        // SAFETY: promises 1 and 2, and `check`, also hold for the output. `read` is apart from it: in place, it has no
         // slice of the first input. So this is the only one.
         let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
         // SAFETY: this is the host's memory.
@@ -236,7 +236,7 @@ pub(crate) enum Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    /// Where a tensor is: the buffer, and the begin and the end as offsets in it or as addresses.
+    /// The memory of a tensor: the buffer, and its beginning and end as offsets in it or as addresses.
     fn range(self, desc: &BufferTensorDesc) -> (Option<&'a Buffer>, u64, u64) {
         let (buffer, begin, bytes) = match self {
             Self::Bound { buffer, offset, .. } => (Some(buffer), offset, desc.total_tensor_size_in_bytes),

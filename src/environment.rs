@@ -13,7 +13,7 @@ pub struct EnvironmentError {
     pub required: String,
 }
 
-/// What a variable's value stands for. `None` if the variable is not set.
+/// Returns the meaning of a variable's value. `None` if the variable is not set.
 pub(crate) fn variable<T: Copy>(name: &'static str, values: &[(&str, T)]) -> Result<Option<T>, EnvironmentError> {
     let Some(found) = std::env::var_os(name) else { return Ok(None) };
     let known = values.iter().find(|(value, _)| found == *value);

@@ -103,7 +103,7 @@ impl Error {
         }
     }
 
-    /// The message in the caller's words.
+    /// The message with the caller's names for the tensors.
     pub fn message(&self, names: &Names<'_>) -> String {
         match self {
             Self::Validation(errors) => errors.message(names),

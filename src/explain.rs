@@ -34,7 +34,7 @@ use crate::specialize::Specialize;
 pub struct Explanation {
     /// The merged dimensions, outermost in the output's memory first, without dimensions of size 1.
     pub dimensions: Vec<MergedDimension>,
-    /// The modes that are possible: a fill, or a reversal by copying and in place. There is no in-place mode if the
+    /// The modes that are possible: a fill, or a reversal out of place and in place. There is no in-place mode if the
     /// strides of input and output differ.
     pub modes: Vec<ExplainedMode>,
 }
@@ -44,7 +44,7 @@ pub struct Explanation {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ExplainedMode {
-    /// `fill`, `copying` or `in place`.
+    /// `fill`, `copying` (out of place) or `in place`.
     #[cfg_attr(feature = "serde", serde(rename = "mode"))]
     pub name: &'static str,
     /// Whether the output is the input.
@@ -54,8 +54,8 @@ pub struct ExplainedMode {
     /// The candidate launches. A dispatch takes the first one whose alignment its pointers satisfy; bound buffers
     /// always satisfy the first one's. Empty if no bytes must move, and on the CPU.
     pub launches: Vec<ExplainedLaunch>,
-    /// All kernels that can run this layout, each with its best variant and those that were chosen or measured, least
-    /// estimate first. Fills have none: the first kernel that can run their layout is the fastest.
+    /// All kernels that can run this layout, each with its best variant and those that were chosen or measured, from
+    /// the lowest estimate on. Fills have none: the first kernel that can run their layout is the fastest.
     pub kernels: Vec<ExplainedKernel>,
     /// Kernels that cannot run this layout.
     pub rejected: Vec<RejectedKernel>,
@@ -120,25 +120,25 @@ pub struct ExplainedLaunch {
 }
 
 impl Operator {
-    /// What a dispatch would do on such a GPU, which need not exist: merged dimensions, bytes, kernels with
+    /// Describes a dispatch on a GPU, which need not exist: merged dimensions, bytes, kernels with
     /// their estimates, grids, and why other kernels cannot run.
     pub fn explain(&self, target: &GpuTarget) -> Explanation {
         self.explain_with(target, CompileOptions::default())
     }
 
-    /// What a dispatch would do on such a GPU, compiled with these options. Nothing is measured.
+    /// Describes a dispatch on a GPU if the operator is compiled with these options. Nothing is measured.
     pub fn explain_with(&self, target: &GpuTarget, options: CompileOptions) -> Explanation {
-        of_plan(&self.plan(), Some(target), options)
+        explain_plan(&self.plan(), Some(target), options)
     }
 }
 
 impl CompiledOperator {
-    /// What a dispatch will do: merged dimensions, bytes and, on a GPU, kernels with their estimates, grids,
+    /// Describes a dispatch: merged dimensions, bytes and, on a GPU, kernels with their estimates, grids,
     /// and why other kernels cannot run.
     pub fn explain(&self) -> Explanation {
         let inner = &self.inner;
         let target = self.device().context.as_ref().map(|context| &context.target);
-        let mut explanation = of_plan(&inner.plan, target, inner.options);
+        let mut explanation = explain_plan(&inner.plan, target, inner.options);
         for explained in &mut explanation.modes {
             let mode = Mode::new(explained.in_place);
             // Measured, other launches may have been chosen.
@@ -152,8 +152,8 @@ impl CompiledOperator {
     }
 }
 
-/// What a plan does on a GPU; on the CPU if there is no target.
-pub(crate) fn of_plan(plan: &OperatorPlan, target: Option<&GpuTarget>, options: CompileOptions) -> Explanation {
+/// Describes a plan on a GPU, or on the CPU if there is no target.
+pub(crate) fn explain_plan(plan: &OperatorPlan, target: Option<&GpuTarget>, options: CompileOptions) -> Explanation {
     let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
     let mode = |name, in_place, bytes| {
         let (launches, kernels, rejected) = (Vec::new(), Vec::new(), Vec::new());
@@ -177,13 +177,13 @@ impl ExplainedMode {
         let mode = Mode::new(self.in_place);
         let candidates = plan.candidates(target, mode);
         let chosen: Vec<&Candidate> = chosen(candidates.iter(), plan.width().max(options.pointer_alignment)).collect();
-        self.launches = chosen.iter().map(|found| explain_launch(&found.launch, options)).collect();
-        for found in &candidates {
-            let kernel = ExplainedKernel::new(found);
+        self.launches = chosen.iter().map(|candidate| explain_launch(&candidate.launch, options)).collect();
+        for candidate in &candidates {
+            let kernel = ExplainedKernel::new(candidate);
             let is_new = self.kernels.iter().all(|other| other.kernel != kernel.kernel);
-            let is_chosen = || chosen.iter().any(|chosen| std::ptr::eq(*chosen, found));
+            let is_chosen = || chosen.iter().any(|chosen| std::ptr::eq(*chosen, candidate));
             let is_known = || self.kernels.iter().any(|other| other.is(&kernel));
-            if found.estimate().is_some() && (is_new || is_chosen() && !is_known()) {
+            if candidate.estimate().is_some() && (is_new || is_chosen() && !is_known()) {
                 self.kernels.push(kernel);
             }
         }
@@ -193,8 +193,8 @@ impl ExplainedMode {
     }
 
     /// Adds a measured time. A variant's first one stays.
-    fn add_measured(&mut self, found: &Candidate) {
-        let measured = ExplainedKernel::new(found);
+    fn add_measured(&mut self, candidate: &Candidate) {
+        let measured = ExplainedKernel::new(candidate);
         match self.kernels.iter_mut().find(|known| known.is(&measured)) {
             Some(known) => known.measured = known.measured.or(measured.measured),
             None => self.kernels.push(measured),
@@ -203,9 +203,9 @@ impl ExplainedMode {
 }
 
 impl ExplainedKernel {
-    fn new(found: &Candidate) -> Self {
-        let kernel = found.launch.entry.name.to_owned();
-        Self { kernel, variant: found.variant(), estimate: found.estimate(), measured: found.time }
+    fn new(candidate: &Candidate) -> Self {
+        let kernel = candidate.launch.entry.name.to_owned();
+        Self { kernel, variant: candidate.variant(), estimate: candidate.estimate(), measured: candidate.time }
     }
 
     /// Whether both are the same variant of one kernel.

@@ -14,7 +14,7 @@ impl Mode {
         Self::ALL[usize::from(in_place)]
     }
 
-    /// What a pair, in the order of `ALL`, has for this mode.
+    /// Returns the part of a pair, in the order of `ALL`, for this mode.
     pub fn of<T>(self, [copying, in_place]: &[T; 2]) -> &T {
         match self {
             Self::Copying => copying,

@@ -74,7 +74,7 @@ impl OperatorPlan {
         }
     }
 
-    /// The kernels that cannot run it, with the reasons. Of a fill, those before the chosen one.
+    /// The kernels that cannot run it, with the reasons. For a fill, only those that precede the chosen kernel.
     pub fn rejected(&self, target: &GpuTarget, mode: Mode) -> Vec<(String, RejectReason)> {
         match self {
             Self::FillValueSequence(plan) => fill_value_sequence::rejected(plan),

@@ -8,7 +8,7 @@ pub(crate) mod reverse_plan;
 use crate::desc::layout::join;
 pub(crate) use crate::desc::layout::Steps;
 
-/// What a plan tells people.
+/// The parts of a plan that explanations show.
 pub(crate) struct Summary {
     pub dimensions: Vec<MergedDimension>,
     /// The name of a run whose output is apart from the inputs, and the bytes that it must read and write.

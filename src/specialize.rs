@@ -1,4 +1,4 @@
-//! Whether kernels are compiled for one operator.
+//! Options for compiling kernels for one operator.
 
 /// Whether the driver compiles kernels with the sizes and strides of one operator as constants. A generic kernel reads
 /// them, and serves every operator.
@@ -21,8 +21,8 @@ pub enum Specialize {
     /// Kernels are specialized, and unloaded with the last clone of the operator.
     Owned,
     /// Kernels are specialized, and stay loaded while the process uses the GPU through any object of this crate: until
-    /// then, graphs that captured them can be replayed after the operator is gone. Of a GPU, at most
-    /// [`MAX_KEPT`](Self::MAX_KEPT) stay. Further ones are generic.
+    /// then, graphs that captured them can be replayed after the operator is gone. At most
+    /// [`MAX_KEPT`](Self::MAX_KEPT) stay loaded per GPU. Further ones are generic.
     Kept,
 }
 

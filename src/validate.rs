@@ -38,7 +38,7 @@ pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
 pub struct ValidationErrors(Vec<ValidationError>);
 
 impl ValidationErrors {
-    /// Where elements of the output overlap, only that rule, with the sizes and strides of the caller's array. The
+    /// The rule of overlapping outputs alone, with the sizes and strides of the caller's array. The
     /// descriptor has those of merged dimensions, which no caller knows.
     pub(crate) fn of_array(self, sizes: &[i64], strides_in_bytes: &[i64]) -> Self {
         let is_of_output = |error: &&ValidationError| error.rule.id().starts_with("output.");
@@ -63,7 +63,7 @@ impl ValidationErrors {
         &self.0
     }
 
-    /// The message in the caller's words: a line for each rule.
+    /// The message with the caller's names for the tensors: a line for each rule.
     pub fn message(&self, names: &Names<'_>) -> String {
         self.0.iter().map(|error| error.message(names)).collect::<Vec<_>>().join("\n")
     }
@@ -118,7 +118,7 @@ pub(crate) fn validate_float64_fill(desc: &OperatorDesc) -> Result<(), Validatio
     check(desc, &RuleSet { fills_float64: true, ..RuleSet::at(FeatureLevel::HIGHEST) })
 }
 
-/// What a version of DirectML answers: the rules that it finds broken or, if it accepts the descriptor, what it then
+/// The answer of a version of DirectML: the rules that it finds broken or, if it accepts the descriptor, what it then
 /// gets wrong. This reproduces its wrap-arounds, and that it does not detect overlapping outputs.
 ///
 /// ```

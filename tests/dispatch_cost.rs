@@ -63,7 +63,7 @@ fn a_dispatch_allocates_nothing() {
     stream.synchronize().expect("no kernel failed");
 }
 
-/// Counts without a GPU, with a test double of the driver.
+/// Counts without a GPU, with a mock of the driver.
 #[test]
 #[cfg(unix)]
 fn a_dispatch_allocates_nothing_with_the_double() {
@@ -81,7 +81,7 @@ fn a_dispatch_on_the_cpu_takes_little_memory() {
     assert_eq!(BYTES.with(Cell::get) - before, 12345, "bytes are counted");
     let device = Device::cpu();
     let stream = device.create_stream().expect("the CPU has streams");
-    // Axis 1. Short lanes have more bytes of lengths than of elements. Long lanes side by side are reversed in a tile.
+    // Axis 1. Short lanes have more bytes of lengths than of elements. Long interleaved lanes are reversed in a tile.
     for (sizes, most) in [
         ([1 << 20, 2, 2], 1 << 10),
         ([1 << 21, 2, 1], 1 << 10),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# the C library: its header, programs in C and C++, pkg-config and CMake, and a stand-in for PyTorch
+# the C library: its header, programs in C and C++, pkg-config and CMake, and a stub of libtorch
 source .ci/setup.sh
 
 venv cmake cmake==3.31.*

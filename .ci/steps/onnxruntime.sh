@@ -25,7 +25,7 @@ grep "symbol CreateEpFactories" "$work/log"
 PYTHONPATH="$PWD/crates/dml-cuda-cli/tests/provider" time_onnx "${plugin[@]}"
 grep "small_fill_of_65536_bytes.f32.fill: refused: CPUExecutionProvider does not take the node" "$work/plugin.json"
 target/release/dml-cuda report "$work/plugin.json" | grep "small \[16, 256\], u8, copy"
-# Rust's crate ort runs a model, too.
+# Rust's crate ort also runs a model.
 ort=crates/dml-cuda-capi/examples/ort/Cargo.toml
 cargo fmt --check --manifest-path "$ort"
 cargo clippy --locked --manifest-path "$ort" --target-dir target/ort -- -D warnings

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tables are what the records say, and least versions are the same everywhere
+# tables are what the records say, and minimum versions are the same everywhere
 source .ci/setup.sh
 
 scripts/tables.py --check

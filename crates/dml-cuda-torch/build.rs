@@ -1,6 +1,6 @@
-//! Makes empty stand-ins for libtorch_cpu.so and libdml_cuda.so, and links the library with them: it must name both as
-//! needed, but nobody needs PyTorch to build it. The real ones are found when it is loaded, libdml_cuda.so first in the
-//! library's own folder.
+//! Makes empty stubs of libtorch_cpu.so and libdml_cuda.so, and links the library with them: it must name both as
+//! needed, but building it must not need PyTorch. The real ones are found when it is loaded, libdml_cuda.so first in
+//! the library's own folder.
 
 use std::path::Path;
 use std::process::Command;

@@ -81,7 +81,7 @@ class Flax(unittest.TestCase):
         for k, (one, other) in enumerate(zip(found, required)):
             self.assertEqual(one.shape, other.shape)
             one, other = (part.swapaxes(0, 1) if part.shape[0] == 7 else part for part in (one, other))
-            for row, length in enumerate(lengths if k % 3 < 2 else [7] * 3):  # flax turns the padding around, too
+            for row, length in enumerate(lengths if k % 3 < 2 else [7] * 3):  # flax also turns the padding around
                 self.assertTrue(bool((one[row, :length] == other[row, :length]).all()), (k, row))
 
 
@@ -212,7 +212,7 @@ class Jax(unittest.TestCase):
             self.same(dj.fill_value_sequence(shape, 4, 1, "int8"), dml_cuda.fill_value_sequence(shape, 4, 1, "int8"))
 
     def test_what_xla_computes_is_what_the_kernels_compute(self):
-        """dml_cuda.jax has arithmetic of its own here, too."""
+        """XLA's code and the kernels return the same elements, although dml_cuda.jax computes them for XLA."""
         self.use_64_bits()
         random = np.random.default_rng(1)
         both = [jax.jit(lambda x, n, kind=kind: dj.reverse_subsequences(x, n, 1, implementation=kind))

@@ -181,7 +181,7 @@ class Compiled(unittest.TestCase):
             wrong(n)
 
     def test_in_place(self):
-        """An operator, which writes over its input. Between other operators, too."""
+        """An operator that writes over its input, alone and between other operators."""
         f = lambda x, n: dt.reverse_subsequences_(x * 2, n, 1) + 1
         x, n = tensor(3, 7, 5), lengths(3, 1, 1)
         found, kernels, ours = compiled(f, x, n)

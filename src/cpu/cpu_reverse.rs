@@ -12,8 +12,8 @@ use crate::plan::{merge, Steps};
 /// one by one (benches/TUNING.md).
 const MIN_COPIED_BYTES: usize = 64;
 
-/// Lanes of at most so many elements are copied without a branch that depends on the length, which a CPU would often
-/// predict wrongly (benches/TUNING.md).
+/// Lanes of at most this number of elements are copied without a branch that depends on the length, which a CPU would
+/// often predict wrongly (benches/TUNING.md).
 const MAX_SELECTED: usize = 8;
 
 /// Reverses into the output tensor. `None` without lengths.
@@ -173,9 +173,9 @@ type Outer = Vec<Steps<3>>;
 
 /// The inner part of a plan, which one step moves, and the outer dimensions that the steps walk.
 enum Inner {
-    /// A contiguous block of that many elements with one length: its rows move whole.
+    /// A contiguous block with one length and its number of elements: its rows move whole.
     Block(Outer, usize),
-    /// That many contiguous lanes side by side, and the stride of their lengths.
+    /// A number of interleaved lanes, and the stride of their lengths.
     Row(Outer, usize, usize),
     /// A single lane.
     Lane(Outer),

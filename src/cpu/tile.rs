@@ -32,13 +32,13 @@ pub(super) struct Tile<T, const LANES: usize> {
 }
 
 impl<T: Pod, const LANES: usize> Tile<T, LANES> {
-    /// Whether a tile is faster for lanes of `size` elements, `row` of them side by side, and is not too large.
+    /// Whether a tile is faster for `row` interleaved lanes of `size` elements, and is not too large.
     fn pays(size: usize, row: usize) -> bool {
         let bytes = size * size_of::<Line<T, LANES>>();
         size >= MIN_LANE && row * size_of::<T>() >= MIN_ROW_BYTES && bytes <= MAX_TILE_BYTES
     }
 
-    /// A tile for lanes of `size` elements, `row` of them side by side, if it pays and there is memory for it.
+    /// A tile for `row` interleaved lanes of `size` elements, if it is faster and there is memory for it.
     pub fn that_pays(size: usize, row: usize) -> Option<Self> {
         Self::pays(size, row).then(|| Self::new(size, row)).flatten()
     }

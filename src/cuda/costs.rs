@@ -1,4 +1,4 @@
-//! What the terms of the estimate cost, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
+//! The coefficients of the cost model, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from the files
 //! h100-bench, h100-padded, h100-seed-1902, h100-seed-1904, h100-seed-1915, h100-seed-2001, h100-seed-4001,
 //! h100-seed-4005, h100-seed-4008, h100-seed-4010, h100-seed-4011, h100-seed-5001, h100-seed-7001, h100-transposed,

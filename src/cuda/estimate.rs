@@ -6,7 +6,7 @@ use super::target::GpuTarget;
 use super::tuning::SECTOR;
 use crate::mode::Mode;
 
-/// What a launch does, counted for the whole grid. In place, lengths are taken as half of the axis.
+/// The work of a launch, counted for the whole grid. In place, lengths are taken as half of the axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Work {
     /// Bytes of sectors that are read and written, of what memory moves with them, and of lengths. A sector that thread
@@ -24,7 +24,7 @@ pub(crate) const WARP: f64 = 32.0;
 /// The number of terms.
 pub(crate) const TERMS: usize = 5;
 
-/// What the terms of one kernel cost, fitted to measured times: launch, memory, misses, warps, rounds.
+/// The coefficients of one kernel's terms, fitted to measured times: launch, memory, misses, warps, rounds.
 pub(crate) type Costs = [f32; TERMS];
 
 /// The costs of the kernels of a family, by the width of their unit, from one byte up.
@@ -44,14 +44,14 @@ impl FamilyCosts {
     }
 }
 
-/// Bytes of shared memory that the system takes of each thread block, and the most thread blocks of a multiprocessor.
-/// GPUs that take fewer have fewer threads, too: thread blocks of 64 threads or more reach that limit first.
+/// Bytes of shared memory that the system reserves in each thread block, and the most thread blocks of an SM. GPUs that
+/// take fewer thread blocks also have fewer threads: thread blocks of 64 threads or more reach that limit first.
 const RESERVED_SHARED: u32 = 1 << 10;
 const MOST_BLOCKS: u32 = 32;
 
 // What follows was set by hand. The costs are fitted with it, and docs/design/selection.md has the loss with others.
 
-/// A multiprocessor alone gets so many times its share of the memory bandwidth.
+/// How many times its share of the memory bandwidth an SM gets if it is the only busy one.
 const ALONE: f64 = 3.0;
 /// Rounds that the start of a warp is worth.
 const START: f64 = 2.0;
@@ -74,7 +74,7 @@ pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS]
     let resident = (target.threads / grid.threads).min(by_shared).clamp(1, MOST_BLOCKS);
     let blocks = f64::from(grid.blocks);
     let waves = (blocks / (multiprocessors * f64::from(resident))).max(1.0);
-    // The busiest multiprocessor, compared with the mean.
+    // The busiest SM, compared with the mean.
     let unevenness = ceil(blocks / multiprocessors) * multiprocessors / blocks;
     let memory = work.bytes / (f64::from(target.bandwidth) * 1e3);
     let cycles = |count: f64| count * unevenness / (multiprocessors * f64::from(target.clock));
@@ -87,7 +87,7 @@ pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS]
     ]
 }
 
-/// The estimate: the launch, the slower of memory and multiprocessors (the root of squares is a soft maximum), and the
+/// The estimate: the launch, the slower of memory and SMs (the root of squares is a soft maximum), and the
 /// rounds.
 pub(crate) fn microseconds(costs: &Costs, terms: &[f64; TERMS]) -> f64 {
     let term = |n: usize| f64::from(costs[n]) * terms[n];

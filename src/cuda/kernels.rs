@@ -14,7 +14,7 @@ pub(crate) type Variable = &'static [(usize, usize)];
 #[derive(Debug)]
 pub(crate) struct Family {
     file: &'static str,
-    /// What the names of its entry points begin with.
+    /// The beginning of the names of its entry points.
     pub name: &'static str,
     /// Whether its kernels that copy are also right in place: a thread, a thread group, a thread block or a cluster
     /// reads all of what it writes before it writes, and no other uses what it reads there.
@@ -26,7 +26,7 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// The entry point of a mode for units of that many bytes, if there is one. A family may have only one, for all
+    /// The entry point of a mode for units of a number of bytes, if there is one. A family may have only one, for all
     /// units.
     pub fn find(&self, mode: Mode, unit: u32) -> Option<Entry> {
         let width = ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize];
@@ -34,7 +34,7 @@ impl Family {
         found.map(|&(_, name)| self.named(name))
     }
 
-    /// The entry point of a mode for units of that many bytes, which is in the table below.
+    /// The entry point of a mode for units of a number of bytes, which the table below has.
     pub fn of_unit(&self, mode: Mode, unit: u32) -> Entry {
         self.find(mode, unit).expect("a unit of the table below")
     }
@@ -60,7 +60,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The PTX of its kernel file without the other entry points, which the driver would compile, too.
+    /// The PTX of its kernel file with the other entry points removed, so that the driver does not compile them.
     pub fn ptx(self) -> String {
         let found = PTX.iter().find(|(file, _)| *file == self.file);
         only(found.map_or("", |(_, ptx)| ptx), self.name) // a test checks that every file is in the table

@@ -4,7 +4,7 @@ use bytemuck::Pod;
 
 use super::kernels::{Entry, Variable};
 
-/// Thread blocks, and what each takes of a multiprocessor.
+/// Thread blocks, and the resources of an SM that each takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
     pub blocks: u32,

@@ -59,11 +59,11 @@ impl Launcher {
     pub fn keep(&self) {
         self.context.keep();
         if self.specialize == Specialize::Owned {
-            self.let_kernels_stay();
+            self.leak_kernels();
         }
     }
 
-    fn let_kernels_stay(&self) {
+    fn leak_kernels(&self) {
         self.modes.iter().flatten().flatten().for_each(|(_, kernel)| kernel.stay());
     }
 
@@ -114,7 +114,7 @@ impl Drop for Launcher {
         // Work of bound operators may still be queued. If waiting for it fails (for example because this thread
         // captures a stream), the kernels leak.
         if self.specialize == Specialize::Owned && driver::wait_for_streams(&self.context).is_err() {
-            self.let_kernels_stay();
+            self.leak_kernels();
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Selection: which kernels can run a plan on a GPU, and which of them takes the least time. There is a file for each
-//! operator and one for each kernel family.
+//! Selection: which kernels can run a plan on a GPU, and which of them has the lowest estimate. There is a file for
+//! each operator and one for each kernel family.
 
 pub(crate) mod fill_value_sequence;
 pub(crate) mod reverse_subsequences;
@@ -77,7 +77,7 @@ pub(crate) struct Candidate {
     /// The name of its variant, with `{}` for a number, and the number: `strips of {} bytes`, 64. Empty if there is one
     /// only.
     variant: (&'static str, u32),
-    /// What it would do, and what that costs: the costs of its family, and the bytes of its unit. Fills count nothing.
+    /// Its work, and the coefficients of its family with the bytes of its unit. Fills count nothing.
     #[cfg_attr(not(all(test, in_repository)), allow(dead_code))] // tests check it
     work: Work,
     #[cfg_attr(not(all(test, in_repository)), allow(dead_code))]
@@ -116,7 +116,7 @@ pub(crate) fn chosen<C: Borrow<Candidate>>(
         if pointer_alignment.is_multiple_of(least) {
             return None;
         }
-        let chosen = candidates.find(|found| found.borrow().launch.alignment < least)?;
+        let chosen = candidates.find(|candidate| candidate.borrow().launch.alignment < least)?;
         least = chosen.borrow().launch.alignment;
         Some(chosen)
     })
@@ -128,7 +128,7 @@ fn blocks(items: u64, items_per_thread: u32) -> u32 {
     items.div_ceil(u64::from(THREADS * items_per_thread)) as u32
 }
 
-/// Checks that a grid can have that many thread blocks.
+/// Checks that a grid can have this number of thread blocks.
 fn grid(blocks: u64) -> Result<u32, RejectReason> {
     let blocks = u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31);
     blocks.ok_or("the grid would have 2³¹ thread blocks or more".into())

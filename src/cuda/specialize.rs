@@ -75,7 +75,7 @@ fn offset(address: &str, addresses: &HashMap<&str, usize>) -> Option<usize> {
     base.checked_add_signed(step.parse().ok()?)
 }
 
-/// What replaces a load: a `mov` for each register, of the values at the begin of `bytes`.
+/// The replacement of a load: a `mov` for each register, of the values at the beginning of `bytes`.
 fn constants(opcode: &str, to: &str, bytes: &[u8]) -> Option<String> {
     let size = match opcode.rsplit('.').next()? {
         "u32" | "b32" | "f32" => 4,

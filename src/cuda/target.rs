@@ -1,29 +1,29 @@
-//! What selection knows of a GPU, as plain data.
+//! The properties of a GPU that selection uses, as plain data.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What the choice of a kernel depends on: the limits of a GPU, and its speed.
+/// The properties of a GPU on which the choice of a kernel depends: its limits and its speed.
 /// [`Operator::explain`](crate::Operator::explain) takes one, to show the choice without the GPU.
 ///
 /// Parsed from a name of [`GpuTarget::NAMED`], or from a list such as `shared=227,sm=132,clusters,bandwidth=3352`. What
-/// the list leaves out is as on an H100, the bandwidth and the L2 cache for as many multiprocessors.
+/// the list leaves out is as on an H100, with the bandwidth and the L2 cache in proportion to the SMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GpuTarget {
     /// Bytes of shared memory that a thread block can opt in to.
     pub shared_memory: u32,
-    /// Streaming multiprocessors.
+    /// Streaming multiprocessors (SMs).
     pub multiprocessors: u32,
     /// Whether thread blocks can form clusters (compute capability 9.0 and higher).
     pub clusters: bool,
     /// Memory bandwidth in GB/s: the memory's clock and the width of its bus.
     pub bandwidth: u32,
-    /// The multiprocessors' clock in MHz.
+    /// The SMs' clock in MHz.
     pub clock: u32,
     /// Bytes of the L2 cache.
     pub l2_cache: u32,
-    /// The most resident threads of a multiprocessor.
+    /// The maximum number of resident threads of an SM.
     pub threads: u32,
 }
 
@@ -51,7 +51,7 @@ impl GpuTarget {
         Self { shared_memory, multiprocessors, clusters, bandwidth, clock, l2_cache, threads }
     }
 
-    /// A GPU with the speed of as many multiprocessors of an H100.
+    /// A GPU with the speed of this number of an H100's SMs.
     pub(crate) const fn with_typical_speed(shared_memory: u32, multiprocessors: u32, clusters: bool) -> Self {
         /// Text has no larger numbers.
         const fn limited(number: u64) -> u32 {

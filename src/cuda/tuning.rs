@@ -1,6 +1,7 @@
-//! How launches are cut. Numbers that kernels know, too, are in kernels/parameters.cuh, and those that only one kernel
-//! uses in that kernel's file; the CPU's numbers are in `cpu/`. benches/TUNING.md has the measurements, under the names
-//! of the constants.
+//! Launch parameters of the kernels. benches/TUNING.md lists the measurements of each constant under its name.
+//!
+//! Numbers that the kernels also use are in kernels/parameters.cuh, those that only one kernel uses in its file, and
+//! the CPU's numbers in `cpu/`.
 
 /// Bytes of a thread's widest load and store.
 pub const VEC16: u32 = 16;
@@ -19,8 +20,8 @@ pub mod fill {
 pub mod elementwise {
     //! reverse_elementwise.cu
 
-    /// Threads of a thread block that exchanges lanes side by side: if they are the only dimension, and if there are
-    /// more. It waits for the last of its warps, and parts of lanes are a dimension more to compute.
+    /// Threads of a thread block that exchanges interleaved lanes: if they are the only dimension, and if there are
+    /// more. It waits for the last of its warps, and splitting lanes adds a dimension to the index computation.
     pub const EXCHANGE_THREADS: [u32; 2] = [256, 512];
 }
 
@@ -30,7 +31,7 @@ pub mod segments {
     /// Bytes of segments that a thread block stages (more if one segment is larger), and the most segments.
     pub const STAGED_BYTES: u64 = 16 << 10;
     pub const MAX_SEGMENTS: u64 = 4096;
-    /// Thread blocks per multiprocessor below which a thread block stages fewer segments.
+    /// Thread blocks per SM below which a thread block stages fewer segments.
     pub const BLOCKS_PER_MULTIPROCESSOR: u64 = 2;
     /// Threads of the smallest thread block that has several thread groups: two warps.
     pub const MIN_BLOCK_THREADS: u32 = 64;
@@ -75,7 +76,7 @@ pub mod strips {
 
     /// Widths of a strip. Strips narrower than a vector are for narrow elements in place.
     pub const STRIP_BYTES: [u32; 6] = [4, 8, 16, 32, 64, 128];
-    /// Copying, the threads per multiprocessor that are wanted for aligned and for unaligned strips, and the fewest
+    /// Out of place, the threads per SM that are wanted for aligned and for unaligned strips, and the fewest
     /// vectors per thread.
     pub const THREADS_WANTED: u32 = 1024;
     pub const THREADS_WANTED_UNALIGNED: u32 = 2048;

@@ -97,7 +97,7 @@ impl FromStr for TensorDataType {
 /// The operator's `value_data_type` says how the bytes are read, and only the low bytes of that type
 /// count: `ScalarUnion::Int8(-2)`, `ScalarUnion::Int64(-2)` and `ScalarUnion::UInt8(254)` are the same delta for a
 /// UINT8 sequence. A FLOAT16 is a [`ScalarUnion::Float16`], or its bits as a [`ScalarUnion::UInt16`]. Two are equal if
-/// they are of one view and have the same bits.
+/// they have the same variant and the same bits.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // the variants have DirectML's names
 pub enum ScalarUnion {

@@ -75,7 +75,7 @@ impl FromStr for FeatureLevel {
     }
 }
 
-/// What one feature level supports for one tensor of an operator.
+/// The data types and dimensions that one feature level supports for one tensor of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorSupport {
@@ -97,7 +97,7 @@ const LENGTHS_32_64: &[TensorDataType] = &[UInt64, UInt32];
 type Row = (OperatorType, &'static [TensorRole], FeatureLevel, RangeInclusive<usize>, &'static [TensorDataType]);
 
 /// The tables of the two pages, with one exception: a reversal may have 5 dimensions from 2_1 on, as in DirectML 1.0,
-/// although the page lists four there, and five from 3_0 on. Of a tensor's rows, the last one whose level is reached
+/// although the documentation lists four there, and five from 3_0 on. The last row of a tensor whose level is reached
 /// applies.
 const TABLE: &[Row] = &[
     (FillValueSequence, &[Output], V2_1, 4..=4, UP_TO_32_BITS),
@@ -111,8 +111,8 @@ const TABLE: &[Row] = &[
     (ReverseSubsequences, &[SequenceLengths], V5_0, 1..=8, LENGTHS_32_64),
 ];
 
-/// What `level` supports for the tensor `role` of `operator`. `None` if the operator does not exist at that level, or
-/// has no such tensor.
+/// Returns what `level` supports for the tensor `role` of `operator`. `None` if the operator does not exist at that
+/// level, or has no such tensor.
 pub fn tensor_support(operator: OperatorType, role: TensorRole, level: FeatureLevel) -> Option<TensorSupport> {
     let applies = |(of, roles, from, ..): &&Row| *of == operator && roles.contains(&role) && *from <= level;
     let (.., dimension_counts, data_types) = TABLE.iter().rfind(applies)?;

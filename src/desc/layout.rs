@@ -1,4 +1,4 @@
-//! Where the elements of a tensor are in memory: counts, spans and overlap, in arithmetic that cannot wrap.
+//! The positions of a tensor's elements in memory: counts, spans and overlap, in arithmetic that cannot wrap.
 
 mod overlap;
 

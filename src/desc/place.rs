@@ -1,4 +1,4 @@
-//! Where something is in a descriptor, and what a caller calls its tensors.
+//! The field path of a value in a descriptor, and a caller's names for its tensors.
 
 use std::fmt;
 
@@ -46,8 +46,8 @@ impl Place {
         Self { index: Some(index), ..self }
     }
 
-    /// The place with other names for the tensors. Without DirectML's names, the descriptor's is left out, too.
-    pub fn in_words(&self, names: &Names<'_>) -> String {
+    /// The field path with other names for the tensors. Only DirectML's names are preceded by the descriptor's name.
+    pub fn with_names(&self, names: &Names<'_>) -> String {
         let operator = (*names == Names::DIRECTML || self.field.is_none()).then(|| self.operator.desc_name());
         let parts = [operator, self.tensor.map(|tensor| names.of(tensor)), self.field];
         let path = parts.into_iter().flatten().collect::<Vec<_>>().join(".");
@@ -57,11 +57,11 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.in_words(&Names::DIRECTML))
+        f.write_str(&self.with_names(&Names::DIRECTML))
     }
 }
 
-/// What a caller calls the tensors of an operator and its axis.
+/// A caller's names for the tensors of an operator and its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names<'a> {
     /// The input.

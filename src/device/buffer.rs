@@ -54,7 +54,7 @@ enum Storage {
 }
 
 impl Device {
-    /// A buffer of that many bytes, all zero, aligned to at least 16 bytes.
+    /// Creates a buffer of `size_in_bytes` bytes, all zero, aligned to at least 16 bytes.
     pub fn create_buffer(&self, size_in_bytes: u64) -> Result<Buffer, BufferError> {
         let storage = match &self.context {
             Some(context) => Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?),
@@ -84,7 +84,7 @@ impl Buffer {
     }
 
     /// The address in the GPU's memory, for other libraries; `None` on the CPU. It is valid as long as any clone of the
-    /// buffer. Of the work that uses it, reading, writing and dropping a buffer wait for that on this crate's streams.
+    /// buffer. Reading, writing or dropping a buffer waits only for work on this crate's own streams.
     pub fn raw(&self) -> Option<Address> {
         self.cuda_memory().map(|memory| Address(memory.address()))
     }

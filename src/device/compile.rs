@@ -93,8 +93,8 @@ impl Device {
         })
     }
 
-    /// Every kernel that can run an operator in place, or copying, least estimate first: compiled alone, and timed with
-    /// scratch memory of the tensors' sizes. `dml-cuda tune` prints these.
+    /// Times every kernel that can run an operator in place or out of place, from the lowest estimate on. Each one is
+    /// compiled alone and runs on scratch memory of the tensors' sizes. `dml-cuda tune` prints these times.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Device {
         let launches = candidates.iter().map(|found| found.launch.clone());
         let options = CompileOptions::default().with_in_place(in_place).with_specialize(Specialize::Never);
         let loaded = load(context, launches, options.specialize)?;
-        let specialized = |found: &Candidate| Launch { variable: found.launch.entry.variable, ..found.launch.clone() };
+        let specialized = |of: &Candidate| Launch { variable: of.launch.entry.variable, ..of.launch.clone() };
         let specialized = load(context, candidates.iter().map(specialized), Specialize::Owned)?;
         let times = |loaded| times(operator, context, mode, 0, ROUNDS, loaded);
         let times = times(&loaded)?.into_iter().zip(times(&specialized)?);
@@ -149,7 +149,7 @@ impl Device {
     ///
     /// The stream is null, or a live stream of the device.
     #[allow(unsafe_code)]
-    pub(crate) unsafe fn before_a_dispatch<T>(&self, stream: RawStream, compile: impl FnOnce() -> T) -> T {
+    pub(crate) unsafe fn compile_for_stream<T>(&self, stream: RawStream, compile: impl FnOnce() -> T) -> T {
         // SAFETY: the caller promises it.
         let stream = unsafe { StreamHandle::borrow(stream) };
         let _no_loading = self.context.as_ref().and_then(|context| context.protect_capture(stream));
@@ -166,7 +166,7 @@ impl Device {
     }
 }
 
-/// The launches of an operator's modes, loaded: those with the least estimates or, measured, the fastest of several.
+/// The loaded launches of an operator's modes: those with the lowest estimates or, if measured, the fastest of several.
 fn launcher(
     operator: &Operator,
     plan: &OperatorPlan,

@@ -6,7 +6,7 @@ use crate::address::Address;
 use crate::environment::{variable, EnvironmentError};
 use crate::specialize::Specialize;
 
-/// What all dispatches of a compiled operator have in common. A dispatch that differs fails.
+/// Properties that all dispatches of a compiled operator share. A dispatch that differs fails.
 ///
 /// ```
 /// use dml_cuda::lowering::{ForeignTensor, LoweredReversal, ReversalArrays};
@@ -35,7 +35,7 @@ pub struct CompileOptions {
     pub in_place: Option<bool>,
     /// Whether kernels are compiled for this operator only.
     pub specialize: Specialize,
-    /// Whether kernels are timed on the GPU, instead of chosen by an estimate: the four with the least estimates in
+    /// Whether kernels are timed on the GPU, instead of chosen by an estimate: the four with the lowest estimates in
     /// each mode, with scratch memory of the tensors' sizes. That takes milliseconds, and memory for both tensors or
     /// three times the L2 cache, whichever is more. If they cannot be timed, the estimate chooses, without an error.
     pub measure: bool,

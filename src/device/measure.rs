@@ -16,8 +16,8 @@ use crate::specialize::Specialize;
 /// Kernels of each mode that are timed, and how often.
 const MEASURED: usize = 4;
 const ROUNDS: u32 = 2;
-/// Sets of tensors take turns. They are as many as are so many times the L2 cache, so that it is cold, but at most so
-/// many: small tensors stay in the cache, as in a program.
+/// How many times the L2 cache the sets of tensors fill that take turns, so that every access is cold, and how many
+/// sets there are at most: small tensors stay in the cache, as in a program.
 const CACHES: u64 = 3;
 const MOST_SETS: u64 = 48;
 /// Random numbers. Longer memory repeats them.

@@ -103,7 +103,7 @@ impl CompiledOperator {
         &self.inner.device
     }
 
-    /// What a dispatch needs besides its tensors.
+    /// Returns the memory that a dispatch needs besides its tensors.
     pub fn binding_properties(&self) -> BindingProperties {
         BindingProperties::default()
     }

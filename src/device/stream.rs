@@ -22,7 +22,7 @@ impl Device {
 
     /// Makes the work that is queued on a stream from now on wait for what another stream has so far, such as that of a
     /// library that made an array. Does not wait itself, and does nothing on the CPU. While the stream is being
-    /// captured into a CUDA graph, it waits only for a stream that is, too: a replay reads its memory later.
+    /// captured into a CUDA graph, it waits only for another captured stream: a replay reads its memory later.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Stream {
             return Err(DeviceError::DifferentDevices);
         }
         if let Some(stream) = &self.queue {
-            event.mark.hold_back(stream.handle())?;
+            event.mark.make_wait(stream.handle())?;
         }
         Ok(())
     }

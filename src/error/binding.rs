@@ -1,4 +1,4 @@
-//! Why buffers, slices or pointers do not fit an operator.
+//! Errors of buffers, slices or pointers that do not fit an operator.
 
 use crate::desc::{Names, TensorRole};
 
@@ -60,7 +60,7 @@ pub enum BindingError {
         what: &'static str,
         /// Its value.
         found: u64,
-        /// What it must be a multiple of.
+        /// The number of which it must be a multiple.
         required: u64,
     },
     /// A raw pointer is null.
@@ -76,7 +76,7 @@ pub enum BindingError {
         found: u64,
         /// The pointers of OutputTensor and of the input; `None` for bound buffers.
         pointers: Option<(u64, u64)>,
-        /// What the rule requires.
+        /// The requirement of the rule.
         required: &'static str,
     },
     /// The operator was compiled with a [`CompileOptions::in_place`](crate::CompileOptions) that this binding does not
@@ -90,7 +90,7 @@ pub enum BindingError {
 }
 
 impl BindingError {
-    /// The message in the caller's words.
+    /// The message with the caller's names for the tensors.
     pub fn message(&self, names: &Names<'_>) -> String {
         let of = |tensor: &TensorRole| names.of(*tensor);
         match self {

@@ -1,4 +1,4 @@
-//! What can go wrong with devices, streams, buffers and compilations.
+//! Errors of devices, streams, buffers and compilations.
 
 use crate::desc::FeatureLevel;
 use crate::validate::ValidationErrors;
@@ -13,13 +13,13 @@ pub enum DeviceError {
     /// The driver library is on this machine, but cannot be loaded.
     #[error("cuda: loading the driver library failed: {reason}; install an NVIDIA driver that this system can load, or use the CPU device")]
     DriverNotLoaded {
-        /// The loader's words.
+        /// The loader's message.
         reason: String,
     },
     /// The driver library lacks a function that drivers for CUDA 12.0 have.
     #[error("cuda: loading the driver library failed: it has no {function}; install an NVIDIA driver for CUDA 12.0 or newer, or use the CPU device")]
     DriverTooOld {
-        /// What it lacks.
+        /// The function that it lacks.
         function: &'static str,
     },
     /// The driver library is the stub of the CUDA toolkit, which programs are linked with.
@@ -119,12 +119,12 @@ pub enum CompileError {
 #[error("cuda: {verb} failed: {reason} (CUDA error {code}); {advice}")]
 #[non_exhaustive]
 pub struct CudaError {
-    /// What was being done.
+    /// The operation that failed.
     pub verb: String,
     /// The driver's `CUresult`.
     pub code: u32,
-    /// The driver's own words for it.
+    /// The driver's own description of it.
     pub reason: String,
-    /// What to do about it.
+    /// Advice for the reader.
     pub advice: String,
 }

@@ -1,4 +1,4 @@
-//! Why an operator was not queued.
+//! Errors of operators that were not queued.
 
 use super::{BindingError, CudaError};
 

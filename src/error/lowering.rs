@@ -1,4 +1,4 @@
-//! Why tensors cannot be described, in the caller's words.
+//! Errors of tensors that cannot be described, with the caller's names for them.
 
 use crate::desc::{Names, TensorDataType, TensorRole, MAX_DIMENSIONS};
 
@@ -21,7 +21,7 @@ pub enum LoweringError {
     },
     /// The lengths have a type of the caller's that is none of [`TensorDataType`].
     ForeignLengthType {
-        /// The type in the caller's words.
+        /// The caller's name of the type.
         found: String,
     },
     /// A length on the host is negative, or too large.
@@ -54,7 +54,7 @@ pub enum LoweringError {
         /// The input's.
         required: Vec<i64>,
     },
-    /// There are not as many strides as sizes.
+    /// The number of strides is not the number of sizes.
     Strides {
         /// The tensor with the wrong number of strides.
         tensor: TensorRole,
@@ -71,7 +71,7 @@ pub enum LoweringError {
         dimension: usize,
         /// Its size.
         found: i64,
-        /// What it must be.
+        /// The required value.
         required: String,
     },
     /// A stride that is not possible.
@@ -82,7 +82,7 @@ pub enum LoweringError {
         dimension: usize,
         /// The stride.
         found: i64,
-        /// What it must be.
+        /// The required value.
         required: String,
     },
     /// Too many dimensions, which do not fold into those of a descriptor.
@@ -95,7 +95,7 @@ pub enum LoweringError {
 const LENGTH_TYPES: &str = "but must have integers of 32 or 64 bits";
 
 impl LoweringError {
-    /// The message in the caller's words.
+    /// The message with the caller's names for the tensors.
     pub fn message(&self, names: &Names<'_>) -> String {
         let Names { input, lengths, output, axis } = *names;
         match self {

@@ -25,7 +25,7 @@ impl ForeignTensor<'_> {
     ///
     /// # Safety
     ///
-    /// The tensor is on the host, with initialized elements of this type, aligned or not. Nobody writes it now.
+    /// The tensor is on the host, with initialized elements of this type, aligned or not. No one writes it now.
     pub unsafe fn check_lengths(&self, data_type: TensorDataType, most: Option<i64>) -> Result<(), LoweringError> {
         self.check(TensorRole::SequenceLengths)?;
         let width = i64::from(passed_as(data_type)?.size_in_bits() / 8);

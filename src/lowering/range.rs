@@ -46,7 +46,7 @@ pub enum RangeError {
     NotFinite {
         /// The first element.
         start: f64,
-        /// Where the range ends.
+        /// The end of the range.
         limit: f64,
         /// The distance between neighbours.
         delta: f64,

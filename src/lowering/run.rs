@@ -56,7 +56,7 @@ impl Device {
     ) -> Result<(), Error> {
         let options = self.compile_options().with_addresses(inputs.first().copied(), output);
         // SAFETY: promise 3 of `dispatch_raw`: the stream is live.
-        let operator = unsafe { self.before_a_dispatch(stream, || self.compile_lowered(lowered, options)) }?;
+        let operator = unsafe { self.compile_for_stream(stream, || self.compile_lowered(lowered, options)) }?;
         let alignment = if self.ordinal().is_none() { Alignment::Byte } else { Alignment::Element };
         // SAFETY: `dispatch_raw`'s promises 1 to 3 hold. Promise 4: a device that stays alive keeps the kernels loaded.
         Ok(unsafe { operator.run_at(inputs, output, stream, alignment) }?)

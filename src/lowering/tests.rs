@@ -122,7 +122,7 @@ fn errors_name_what_does_not_fit() {
     assert_eq!(strides(&[12], &[4, 4]), "InputTensor has 1 strides, but must have 2, one for each dimension");
 }
 
-/// What DirectML cannot describe passes the rules of sizes, too: no way leads around them.
+/// Tensors that DirectML cannot describe pass through the rules of sizes as well.
 #[test]
 fn no_way_to_a_compiled_operator_accepts_a_size_of_0() {
     let device = Device::cpu();
@@ -237,7 +237,7 @@ fn bits_above_those_of_the_type_are_no_part_of_a_scalar() {
     assert_eq!(scalars, [0x8001u64, 2].map(|scalar| ScalarUnion::Bytes(scalar.to_le_bytes())));
 }
 
-/// What an operator writes to memory that begins so many bytes past an aligned address; so do its inputs.
+/// What an operator writes to memory that begins `past` bytes after an aligned address, as its inputs do.
 fn written(lowered: &Lowered, inputs: &[&[u8]], in_place: bool, past: usize) -> Vec<u8> {
     let moved = |bytes: &[u8]| -> Vec<u64> {
         let mut memory = vec![0; bytes.len() / 8 + 2];
@@ -259,7 +259,7 @@ fn written(lowered: &Lowered, inputs: &[&[u8]], in_place: bool, past: usize) -> 
 fn tensors_on_the_host_need_not_be_aligned() {
     use TensorDataType::*;
     let values: Vec<u8> = (0..512).map(|n| (n * 7 % 251) as u8).collect();
-    // Lanes, lanes side by side, small and large blocks.
+    // Lanes, interleaved lanes, small and large blocks.
     for (sizes, lengths_sizes) in
         [([4, 8, 1], [4, 1, 1]), ([1, 8, 4], [1, 1, 4]), ([4, 4, 2], [4, 1, 1]), ([1, 2, 16], [1, 1, 1])]
     {

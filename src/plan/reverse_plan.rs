@@ -29,7 +29,7 @@ pub(crate) struct Plan {
     pub in_place: bool,
     /// Bytes from the begin of the input's first element to the end of its last. Kernels read nothing outside.
     pub input_bytes: u64,
-    /// If blocks with one length are of at most 8 bytes, the plan that treats each of them as one element.
+    /// The plan that treats each inner block as one element, if inner blocks have at most 8 bytes.
     pub blocks_as_elements: Option<Box<Plan>>,
 }
 

@@ -1,4 +1,4 @@
-//! Every rule, with its public id. The function that checks a rule also words its message.
+//! Every rule, with its public id. The function that checks a rule also writes its message.
 //!
 //! An id is never renamed and never reused. Messages read `<place> is <found>, but must be <required> (<rule id>)`. If
 //! a higher feature level would accept what was found, they say `requires <feature level>` instead of
@@ -37,13 +37,13 @@ rules! {
     TensorDataType => "tensor.data_type",
     /// Output tensors have no flags.
     OutputFlags => "output.flags",
-    /// The operator takes that many dimensions at the device's feature level; always from 1 to 8.
+    /// The number of dimensions is one that the operator takes at the device's feature level; always from 1 to 8.
     TensorDimensionCount => "tensor.dimension_count",
     /// Every size is at least 1.
     TensorSizesNonzero => "tensor.sizes.nonzero",
     /// A tensor has at most 2³² − 1 elements.
     TensorElementCount => "tensor.element_count",
-    /// There are as many strides as sizes.
+    /// The number of strides is the number of sizes.
     TensorStridesCount => "tensor.strides.count",
     /// No output stride of a dimension of size above 1 is 0.
     OutputStridesNonzero => "output.strides.nonzero",
@@ -92,7 +92,7 @@ impl FromStr for Rule {
     }
 }
 
-/// What the rule requires.
+/// The requirement of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Requirement {
@@ -113,19 +113,19 @@ pub struct ValidationError {
     pub place: Place,
     /// The field's value.
     pub found: String,
-    /// What the value must be, or the feature level that accepts it.
+    /// The required value, or the feature level that accepts it.
     pub requirement: Requirement,
 }
 
 impl ValidationError {
-    /// The message in the caller's words.
+    /// The message with the caller's names for the tensors.
     pub fn message(&self, names: &Names<'_>) -> String {
         let Self { rule, place, found, requirement } = self;
         let required = match requirement {
             Requirement::MustBe(required) => format!("must be {required}"),
             Requirement::Needs(level) => format!("requires {level}"),
         };
-        format!("{} is {found}, but {required} ({rule})", place.in_words(names))
+        format!("{} is {found}, but {required} ({rule})", place.with_names(names))
     }
 }
 

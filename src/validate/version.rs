@@ -102,7 +102,7 @@ impl DirectMlVersion {
         }
     }
 
-    /// What it gets wrong about a descriptor that it accepts.
+    /// The errors that it makes with a descriptor that it accepts.
     pub(crate) fn caveats(&self, desc: &OperatorDesc) -> Vec<Caveat> {
         let signature = desc.signature();
         let wraps = signature.tensors().any(|(_, tensor)| {

@@ -1,4 +1,4 @@
-/* A test double of the CUDA driver: a library with the entry points that this crate calls. Its memory is the host's,
+/* A mock of the CUDA driver: a library with the entry points that this crate calls. Its memory is the host's,
    and its kernels do nothing. It tracks what is live, and writes a line to the file DOUBLE_REPORT for every mistake:
    unknown or destroyed handles, a call without a current context, memory that is freed, read or written or kernels that
    are unloaded while queued work uses them, and, at the end, everything that was not released.

@@ -1,5 +1,5 @@
 //! Every driver failure, in any function at any call, gives a readable error. Nothing is used after it is destroyed,
-//! and nothing leaks. The driver here is a test double (`tests/driver_double`).
+//! and nothing leaks. The driver here is a mock (`tests/driver_double`).
 #![cfg(unix)]
 
 mod scenarios;
@@ -47,7 +47,7 @@ fn every_driver_failure_gives_a_readable_error_and_leaks_nothing() {
     assert!(cases > 300 && errors > 200, "{cases} {errors}");
 }
 
-/// Runs a scenario to its end. Returns its output and the double's report.
+/// Runs a scenario to its end. Returns its output and the mock driver's report.
 fn run_to_end(which: &str, variables: &[(&str, &str)]) -> Option<(String, Vec<String>)> {
     let folder = driver(None)?;
     let mut program = this_program(which);

@@ -1,4 +1,4 @@
-//! What the processes of these tests do, each with the double for its driver.
+//! The work of these tests' processes, each with the mock driver.
 
 use cudarc::driver::{result, sys};
 use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, ReversalArrays};
@@ -27,7 +27,7 @@ fn fill(device: &Device, options: CompileOptions) -> Result<CompiledOperator, Er
     Ok(device.compile_operator_with(&operator, options)?)
 }
 
-/// What the environment sets are a device's options.
+/// The environment sets a device's options.
 pub fn environment() -> Done {
     let set = CompileOptions::default().with_specialize(Specialize::Kept).with_measure(true);
     assert_eq!(Device::cpu().with_environment()?.compile_options(), set);
@@ -100,13 +100,13 @@ pub fn scenario() -> Done {
     Ok(())
 }
 
-/// Mistakes that the double must report: a leaked buffer, and memory that is freed while a stream uses it.
+/// Mistakes that the mock driver must report: a leaked buffer, and memory that is freed while a stream uses it.
 #[allow(unsafe_code)]
 pub fn misuse() -> Done {
     let device = Device::cuda(0)?;
     std::mem::forget(device.create_buffer(64)?);
     let operator = fill(&device, CompileOptions::default())?;
-    // SAFETY: the double's kernels touch nothing, and nothing else of this process uses the memory.
+    // SAFETY: the mock driver's kernels touch nothing, and nothing else of this process uses the memory.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let address = result::malloc_sync(64)?;
@@ -118,7 +118,7 @@ pub fn misuse() -> Done {
     operator.bind(&[], BufferBinding::range(&buffer, 256, 64))?.dispatch(&stream)?;
     let address = buffer.raw().expect("of a GPU").0;
     std::mem::forget((stream, buffer));
-    // SAFETY: the double's kernels touch nothing.
+    // SAFETY: the mock driver's kernels touch nothing.
     unsafe { result::free_sync(address) }?;
     Ok(())
 }
@@ -129,7 +129,7 @@ pub fn order_of_streams() -> Done {
     let device = Device::cuda(0)?;
     let operator = fill(&device, CompileOptions::default())?;
     let (stream, other) = (device.create_stream()?, device.create_stream()?);
-    // SAFETY: the double's kernels touch nothing, and the context is released at the end.
+    // SAFETY: the mock driver's kernels touch nothing, and the context is released at the end.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let address = result::malloc_sync(64)?;
@@ -145,12 +145,12 @@ pub fn order_of_streams() -> Done {
     Ok(())
 }
 
-/// What XLA does: it makes a context current, captures a stream, and calls a handler that has never run before.
+/// Does what XLA does: makes a context current, captures a stream, and calls a handler that has never run before.
 #[allow(unsafe_code)]
 pub fn first_use_in_a_capture() -> Done {
     result::init()?;
     assert!(Device::current_cuda_ordinal().is_err_and(|error| error.to_string().contains("(CUDA error 201)")));
-    // SAFETY: the double's kernels touch nothing, and the handles are live until they are released at the end.
+    // SAFETY: the mock driver's kernels touch nothing, and the handles are live until they are released at the end.
     unsafe {
         let context = result::primary_ctx::retain(0)?;
         result::ctx::set_current(context)?;
@@ -198,7 +198,7 @@ pub fn everything_in_a_capture() -> Done {
     let memory = device.create_buffer(1 << 10)?;
     let to = memory.raw().expect("of a GPU");
     use_and_drop_all(&device)?;
-    // SAFETY: the double's kernels touch nothing, and the handles are live until they are released.
+    // SAFETY: the mock driver's kernels touch nothing, and the handles are live until they are released.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let (outside, mut count) = (result::stream::create(result::stream::StreamKind::NonBlocking)?, 100);
@@ -273,7 +273,7 @@ pub fn specialized() -> Done {
         let aligned = options.with_pointer_alignment(16).with_in_place(false);
         device.compile_lowered(&Lowered::Reversal(LoweredReversal::new(&arrays)?), aligned)
     };
-    // SAFETY: the double's kernels touch nothing, and the handles are live until they are released at the end.
+    // SAFETY: the mock driver's kernels touch nothing, and the handles are live until they are released at the end.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let outside = result::stream::create(result::stream::StreamKind::NonBlocking)?;
@@ -313,7 +313,7 @@ fn overlap(slow: impl FnOnce() + Send, quick: impl FnOnce()) {
     });
 }
 
-/// What is slow for one thread does not hold up the others: waiting for a stream of another GPU, loading another
+/// Slow work of one thread does not hold up the others: waiting for a stream of another GPU, loading another
 /// kernel, opening another GPU. Threads may load the same kernel.
 pub fn threads() -> Done {
     let device = Device::cuda(0)?;

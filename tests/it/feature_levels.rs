@@ -34,7 +34,7 @@ fn from_pages(
     (type_from, count_from)
 }
 
-/// Where this library departs from the pages: an operator, a dimension count, and the first level that has it here. The
+/// The departures from the documentation: an operator, a dimension count, and the first level that has it here. The
 /// evidence is in tests/data/directml: DirectML 1.0.200610, whose highest level this is, accepts it.
 const DEPARTURES: [(OperatorType, usize, &str); 1] = [(OperatorType::ReverseSubsequences, 5, "2_1")];
 

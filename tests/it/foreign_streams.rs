@@ -122,7 +122,7 @@ fn default_streams_are_accepted_by_their_handles() {
     }
 }
 
-/// Where the largest tensors are compared: at both ends, and around 2²⁰ and 2³¹.
+/// The positions at which the largest tensors are compared: both ends, and around 2²⁰ and 2³¹.
 const WINDOWS: [u64; 5] = [0, 1 << 20, (1 << 31) - 64, (1 << 31) + 5, u32::MAX as u64 - 131];
 
 /// The largest tensors: 2³² − 1 elements of FLOAT32, and 2³² − 4 bytes (TotalTensorSizeInBytes is rounded up to 4 and

@@ -76,7 +76,7 @@ fn milliseconds_are_the_gpus_time_of_the_last_launch() {
         } else {
             assert_eq!(after, Err(DeviceError::NoEvents));
         }
-        // A graph without dispatches can be launched, too.
+        // A graph without dispatches can also be launched.
         let mut nothing = device.record_graph([]).expect("recorded");
         nothing.launch(&stream).expect("launched");
         stream.synchronize().expect("done");

@@ -6,7 +6,7 @@ use dml_cuda_testing::{GUARD, POISON};
 
 pub use cudarc::driver::{result, sys, CudaContext};
 
-/// What dispatches on a device need from outside: for a GPU its context, current on this thread, and a stream.
+/// The outside objects that dispatches on a device need: for a GPU its context, current on this thread, and a stream.
 pub struct Outside {
     stream: Option<(std::sync::Arc<CudaContext>, sys::CUstream)>,
 }

@@ -91,7 +91,7 @@ fn slices_of_cudarc_are_reversed_and_filled_and_may_outlive_the_operator() {
     assert_eq!(stream.clone_dtoh(&three).expect("read"), [5, 7, 9]);
 }
 
-/// Also above the size of the axis, where they act as that.
+/// Lengths may be above the size of the axis, where they act as that size.
 #[test]
 fn lengths_are_integers_of_any_type() {
     fn reversed<L: dml_cuda::Length>(lengths: [L; 2]) -> Result<Vec<u8>, String> {

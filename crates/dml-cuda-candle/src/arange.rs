@@ -50,7 +50,7 @@ pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> 
     // Before the type is known, `to_f64` may not return.
     let [Some((data_type, first)), Some((_, last)), Some((_, delta))] = [start, end, step].map(|x| bits(x.to_scalar()))
     else {
-        bail!("arange is of {dtype:?}, but must be of u8, u32, i16, i32, i64, f16, bf16, f32 or f64");
+        bail!("the dtype of arange is {dtype:?}, but must be u8, u32, i16, i32, i64, f16, bf16, f32 or f64");
     };
     for (name, value) in [("start", start), ("end", end), ("step", step)] {
         if !value.to_f64().is_finite() {

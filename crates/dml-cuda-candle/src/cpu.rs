@@ -6,7 +6,7 @@ use candle_core::{CpuStorage, DType, Error, Layout, Result, Shape};
 use dml_cuda::lowering::{ForeignTensor, Lowered};
 use dml_cuda::CompiledOperator;
 
-use crate::{in_bytes, in_words, length_type, View};
+use crate::{in_bytes, candle_error, length_type, View};
 
 /// The bytes from the first element of a view on.
 fn bytes((storage, layout): View<'_, CpuStorage>) -> Result<&[u8]> {
@@ -30,7 +30,7 @@ fn checked(lengths: View<'_, CpuStorage>) -> Result<&[u8]> {
     let (sizes, strides) = in_bytes(lengths.1, dtype.size_in_bytes());
     let tensor = ForeignTensor { address: bytes.as_ptr().into(), sizes: &sizes, strides_in_bytes: Some(&strides) };
     // SAFETY: the bytes are those of candle's tensor, which is on the host and borrowed.
-    unsafe { tensor.check_lengths(length_type(dtype)?, None) }.map_err(in_words)?;
+    unsafe { tensor.check_lengths(length_type(dtype)?, None) }.map_err(candle_error)?;
     Ok(bytes)
 }
 

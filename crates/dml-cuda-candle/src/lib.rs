@@ -35,8 +35,8 @@ use dml_cuda::TensorDataType;
 /// A storage, and the layout of a tensor in it.
 type View<'a, S> = (&'a S, &'a Layout);
 
-/// An error in candle's words.
-fn in_words(error: LoweringError) -> Error {
+/// Converts an error to candle's, with the names of the operators' arguments.
+fn candle_error(error: LoweringError) -> Error {
     Error::msg(error.message(&Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" }))
 }
 
@@ -52,6 +52,6 @@ fn length_type(dtype: DType) -> Result<TensorDataType> {
         DType::U32 => Ok(TensorDataType::UInt32),
         DType::I32 => Ok(TensorDataType::Int32),
         DType::I64 => Ok(TensorDataType::Int64),
-        _ => Err(in_words(LoweringError::ForeignLengthType { found: format!("{dtype:?}") })),
+        _ => Err(candle_error(LoweringError::ForeignLengthType { found: format!("{dtype:?}") })),
     }
 }

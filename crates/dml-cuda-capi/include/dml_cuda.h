@@ -29,10 +29,10 @@ typedef struct DML_CUDA_ERROR DML_CUDA_ERROR;
 /* A validated descriptor: `IDMLOperator`. Belongs to no device. Usable from any thread. */
 typedef struct DML_CUDA_OPERATOR DML_CUDA_OPERATOR;
 
-/* What a function returns. */
+/* The return value of a function. */
 typedef uint32_t DML_CUDA_STATUS;
 
-/* What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature
+/* Counts of this library's work for the ONNX Runtime sessions of this process. All 0 in a build without the feature
    `onnxruntime`. */
 typedef struct {
   /* Nodes that sessions loaded with this library, also those of closed sessions, and those that never ran. */
@@ -52,7 +52,7 @@ typedef uint32_t DML_CUDA_OPERATOR_TYPE;
 /* A tensor of an operator, by the name of its field in the descriptor. */
 typedef uint32_t DML_CUDA_TENSOR_ROLE;
 
-/* What a device accepts for one tensor of an operator, at its feature level. */
+/* The data types and dimensions that a device accepts for one tensor of an operator, at its feature level. */
 typedef struct {
   /* 1 if the operator exists at that level and has such a tensor. Else 0, and the other fields are 0 too. */
   uint32_t IsSupported;
@@ -75,10 +75,10 @@ typedef struct {
 /* Whether every dispatch runs in place: either, never, always. */
 typedef uint32_t DML_CUDA_IN_PLACE;
 
-/* What else a compilation does: any of its flags, or 0. */
+/* Options of a compilation: any of its flags, or 0. */
 typedef uint32_t DML_CUDA_COMPILE_FLAGS;
 
-/* What is true of every dispatch of a compiled operator. The driver then compiles fewer kernels. */
+/* Properties that every dispatch of a compiled operator has. The driver then compiles fewer kernels. */
 typedef struct {
   /* The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With
      16 the driver compiles only the fastest kernel. */
@@ -140,7 +140,7 @@ typedef struct {
   const char *Place;
   /* The field's value. */
   const char *Found;
-  /* What the value must be. NULL if a higher feature level accepts the value. */
+  /* The required value. NULL if a higher feature level accepts the value. */
   const char *Required;
   /* That feature level, else 0. */
   DML_CUDA_FEATURE_LEVEL NeededFeatureLevel;
@@ -156,7 +156,7 @@ typedef struct {
   const char *Field;
 } DML_CUDA_PLACE;
 
-/* What a program calls the arguments of a call on arrays, as texts in UTF-8. */
+/* A program's names for the arguments of a call on arrays, as strings in UTF-8. */
 typedef struct {
   const char *Input;
   const char *Lengths;
@@ -310,7 +310,8 @@ typedef struct {
    captures have such kernels without this flag. */
 #define DML_CUDA_SPECIALIZE 1
 
-/* The four kernels of each mode with the least estimates are timed on the GPU, with scratch memory. The fastest stays. */
+/* Times the four kernels of each mode with the lowest estimates on the GPU, with scratch memory, and keeps the
+   fastest. */
 #define DML_CUDA_MEASURE 2
 
 /* Success. */
@@ -456,7 +457,7 @@ DML_CUDA_STATUS dml_cuda_explain(const DML_CUDA_OPERATOR *operator_,
                                  char **explanation,
                                  DML_CUDA_ERROR **error);
 
-/* Frees a text of `dml_cuda_explain` or `dml_cuda_error_words`. Ignores NULL. */
+/* Frees a string of `dml_cuda_explain` or `dml_cuda_error_message_with_names`. Ignores NULL. */
 void dml_cuda_free_string(char *string);
 
 /* Compiles a reversal of arrays along `axis`. A negative axis counts from the end. Dimensions are merged, and elements
@@ -492,7 +493,7 @@ DML_CUDA_STATUS dml_cuda_reverse_arrays(const DML_CUDA_DEVICE *device,
 
 /* Makes the work that is queued on a stream from now on wait for what another stream of the device has so far, such as
    the one that `__cuda_array_interface__` names. Does not wait itself, and does nothing on the CPU device. While the
-   stream is being captured into a CUDA graph, it waits only for a stream that is, too: a replay reads its memory
+   stream is being captured into a CUDA graph, it waits only for another captured stream: a replay reads its memory
    later. */
 DML_CUDA_STATUS dml_cuda_wait_for_stream(const DML_CUDA_DEVICE *device,
                                          void *stream,
@@ -538,7 +539,7 @@ DML_CUDA_STATUS dml_cuda_error_status(const DML_CUDA_ERROR *error);
    The text belongs to the error. Returns NULL for NULL. */
 const char *dml_cuda_error_message(const DML_CUDA_ERROR *error);
 
-/* Returns how many rules the descriptor breaks, or 0 if the error is of another kind. */
+/* Returns how many rules the descriptor breaks, or 0 if the error has another cause. */
 uint32_t dml_cuda_error_violation_count(const DML_CUDA_ERROR *error);
 
 /* Reads the broken rule with this index. The texts belong to the error. */
@@ -548,9 +549,11 @@ DML_CUDA_STATUS dml_cuda_error_violation(const DML_CUDA_ERROR *error, uint32_t i
    error. */
 DML_CUDA_STATUS dml_cuda_error_violation_place(const DML_CUDA_ERROR *error, uint32_t index, DML_CUDA_PLACE *place);
 
-/* Words the message for a call on arrays with what the caller calls its arguments. Free the text with
+/* Returns the message of a call on arrays with the caller's names for its arguments. Free the string with
    `dml_cuda_free_string`. */
-DML_CUDA_STATUS dml_cuda_error_words(const DML_CUDA_ERROR *error, const DML_CUDA_NAMES *names, char **words);
+DML_CUDA_STATUS dml_cuda_error_message_with_names(const DML_CUDA_ERROR *error,
+                                                  const DML_CUDA_NAMES *names,
+                                                  char **message);
 
 /* Destroys an error. Ignores NULL. */
 void dml_cuda_destroy_error(DML_CUDA_ERROR *error);

@@ -84,7 +84,7 @@ pub unsafe extern "C" fn dml_cuda_reverse_arrays(
 
 /// Makes the work that is queued on a stream from now on wait for what another stream of the device has so far, such as
 /// the one that `__cuda_array_interface__` names. Does not wait itself, and does nothing on the CPU device. While the
-/// stream is being captured into a CUDA graph, it waits only for a stream that is, too: a replay reads its memory
+/// stream is being captured into a CUDA graph, it waits only for another captured stream: a replay reads its memory
 /// later.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_wait_for_stream(

@@ -24,7 +24,7 @@ pub unsafe extern "C" fn dml_cuda_error_message(error: *const DML_CUDA_ERROR) ->
     enter!([error], std::ptr::null(), error.message.as_ptr())
 }
 
-/// Returns how many rules the descriptor breaks, or 0 if the error is of another kind.
+/// Returns how many rules the descriptor breaks, or 0 if the error has another cause.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_error_violation_count(error: *const DML_CUDA_ERROR) -> u32 {
     enter!([error], 0, error.violations.len() as u32)
@@ -51,15 +51,15 @@ pub unsafe extern "C" fn dml_cuda_error_violation_place(
     enter!(null_mut(), [error], write(place), violation_at(error, index)?.place)
 }
 
-/// Words the message for a call on arrays with what the caller calls its arguments. Free the text with
+/// Returns the message of a call on arrays with the caller's names for its arguments. Free the string with
 /// `dml_cuda_free_string`.
 #[no_mangle]
-pub unsafe extern "C" fn dml_cuda_error_words(
+pub unsafe extern "C" fn dml_cuda_error_message_with_names(
     error: *const DML_CUDA_ERROR,
     names: *const DML_CUDA_NAMES,
-    words: *mut *mut c_char,
+    message: *mut *mut c_char,
 ) -> DML_CUDA_STATUS {
-    enter!(null_mut(), [error, names], write(words), {
+    enter!(null_mut(), [error, names], write(message), {
         // SAFETY: DML_CUDA_NAMES has texts that end in a NUL.
         let name = |pointer, member| unsafe { string(pointer, member) };
         let names = Names {

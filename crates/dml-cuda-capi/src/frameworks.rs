@@ -1,4 +1,4 @@
-//! What the operators for ONNX Runtime, PyTorch and JAX share.
+//! Code that the operators for ONNX Runtime, PyTorch and JAX share.
 
 /// A zero for each element of a tensor, or an error if there is no memory for them.
 #[cfg(feature = "onnxruntime")]

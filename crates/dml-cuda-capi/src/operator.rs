@@ -156,7 +156,7 @@ pub unsafe extern "C" fn dml_cuda_explain(
     })
 }
 
-/// Frees a text of `dml_cuda_explain` or `dml_cuda_error_words`. Ignores NULL.
+/// Frees a string of `dml_cuda_explain` or `dml_cuda_error_message_with_names`. Ignores NULL.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_free_string(string: *mut c_char) {
     if !string.is_null() {

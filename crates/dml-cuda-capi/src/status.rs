@@ -1,4 +1,4 @@
-//! Status codes, and why a call failed.
+//! Status codes, and the reason of a failed call.
 #![allow(non_camel_case_types)] // the header's names
 
 use std::ffi::CString;
@@ -9,7 +9,7 @@ use dml_cuda::{CompileError, DispatchError, Error, FeatureLevel, Requirement, Va
 
 use crate::types::*;
 
-/// What a function returns.
+/// The return value of a function.
 pub type DML_CUDA_STATUS = u32;
 
 /// Success.
@@ -52,7 +52,7 @@ impl DML_CUDA_ERROR {
 pub(crate) struct Violation {
     pub rule: DML_CUDA_VIOLATION,
     pub place: DML_CUDA_PLACE,
-    /// What the two point to.
+    /// The strings that the two structures point to.
     _texts: [Option<CString>; 5],
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn text(text: &str) -> CString {
 pub(crate) struct Failure {
     pub status: DML_CUDA_STATUS,
     pub message: String,
-    /// What other words and broken rules can be made of.
+    /// The error, which has the broken rules, and the message with other names.
     pub error: Option<Box<Error>>,
 }
 
@@ -116,7 +116,7 @@ impl Failure {
         Self::new(DML_CUDA_STATUS_INVALID_ARGUMENT, message)
     }
 
-    /// An error in the caller's words.
+    /// An error with the caller's names for its arguments.
     pub fn of(error: Error, names: &Names<'_>) -> Self {
         let status = match &error {
             Error::Validation(_) => DML_CUDA_STATUS_VALIDATION,

@@ -26,7 +26,7 @@ use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 ///
 /// Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy
 /// of this library has registered the operators. It is for Linux: the library for Windows does not have it.
-#[cfg(not(windows))] // the module has it, too; here it is for the header
+#[cfg(not(windows))] // the module has the same condition; here it is for the header
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_register_torch(error: *mut *mut DML_CUDA_ERROR) -> DML_CUDA_STATUS {
     enter!(error, [], schemas::register()?)

@@ -19,7 +19,7 @@ pub type DML_CUDA_FEATURE_LEVEL = u32;
 pub type DML_CUDA_TENSOR_ROLE = u32;
 /// Whether every dispatch runs in place: either, never, always.
 pub type DML_CUDA_IN_PLACE = u32;
-/// What else a compilation does: any of its flags, or 0.
+/// Options of a compilation: any of its flags, or 0.
 pub type DML_CUDA_COMPILE_FLAGS = u32;
 
 pub const DML_CUDA_TENSOR_DATA_TYPE_UNKNOWN: DML_CUDA_TENSOR_DATA_TYPE = 0;
@@ -75,7 +75,8 @@ pub const DML_CUDA_IN_PLACE_ALWAYS: DML_CUDA_IN_PLACE = 2;
 /// The driver compiles kernels for the operator's sizes and strides. They stay loaded. Dispatches that a CUDA graph
 /// captures have such kernels without this flag.
 pub const DML_CUDA_SPECIALIZE: DML_CUDA_COMPILE_FLAGS = 1;
-/// The four kernels of each mode with the least estimates are timed on the GPU, with scratch memory. The fastest stays.
+/// Times the four kernels of each mode with the lowest estimates on the GPU, with scratch memory, and keeps the
+/// fastest.
 pub const DML_CUDA_MEASURE: DML_CUDA_COMPILE_FLAGS = 2;
 
 /// `DML_TENSOR_DESC`.
@@ -177,7 +178,7 @@ pub struct DML_CUDA_BINDING_PROPERTIES {
     pub PersistentResourceSize: u64,
 }
 
-/// What is true of every dispatch of a compiled operator. The driver then compiles fewer kernels.
+/// Properties that every dispatch of a compiled operator has. The driver then compiles fewer kernels.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_COMPILE_OPTIONS {
@@ -190,7 +191,7 @@ pub struct DML_CUDA_COMPILE_OPTIONS {
     pub Flags: DML_CUDA_COMPILE_FLAGS,
 }
 
-/// What a device accepts for one tensor of an operator, at its feature level.
+/// The data types and dimensions that a device accepts for one tensor of an operator, at its feature level.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct DML_CUDA_TENSOR_SUPPORT {
@@ -214,7 +215,7 @@ pub struct DML_CUDA_VIOLATION {
     pub Place: *const c_char,
     /// The field's value.
     pub Found: *const c_char,
-    /// What the value must be. NULL if a higher feature level accepts the value.
+    /// The required value. NULL if a higher feature level accepts the value.
     pub Required: *const c_char,
     /// That feature level, else 0.
     pub NeededFeatureLevel: DML_CUDA_FEATURE_LEVEL,
@@ -232,7 +233,7 @@ pub struct DML_CUDA_PLACE {
     pub Field: *const c_char,
 }
 
-/// What a program calls the arguments of a call on arrays, as texts in UTF-8.
+/// A program's names for the arguments of a call on arrays, as strings in UTF-8.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_NAMES {
@@ -242,7 +243,7 @@ pub struct DML_CUDA_NAMES {
     pub Axis: *const c_char,
 }
 
-/// What this library did for the ONNX Runtime sessions of this process. All 0 in a build without the feature
+/// Counts of this library's work for the ONNX Runtime sessions of this process. All 0 in a build without the feature
 /// `onnxruntime`.
 #[repr(C)]
 #[derive(Clone, Copy)]

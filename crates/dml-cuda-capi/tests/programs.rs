@@ -66,7 +66,7 @@ fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
     }
 }
 
-/// With the double of the driver (`tests/driver_double`) in place of a GPU.
+/// With the mock of the driver (`tests/driver_double`) in place of a GPU.
 #[test]
 fn a_dispatch_allocates_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -180,7 +180,8 @@ fn cmake_finds_the_versions_that_fit() {
     }
 }
 
-/// Also through a link to the folder of libraries, as `/lib` is one to `usr/lib`, and through links to CMake's files.
+/// CMake finds the library even through a link to its folder, such as `/lib` to `usr/lib`, and through links to its
+/// files.
 #[test]
 fn cmake_finds_the_library_from_a_project_elsewhere() {
     if !has("cmake") {

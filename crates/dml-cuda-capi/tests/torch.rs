@@ -1,4 +1,4 @@
-//! PyTorch's operators, registered with a stand-in for libtorch that a C++ compiler makes: every call, every failure,
+//! PyTorch's operators, registered with a stub of libtorch that a C++ compiler makes: every call, every failure,
 //! every way to register, and no handle that stays. Skipped, and counted, where there is no C++ compiler. The tests
 //! with PyTorch are in python/tests.
 #![cfg(unix)]

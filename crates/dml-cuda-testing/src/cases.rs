@@ -47,7 +47,7 @@ const LAYOUTS: &[(&[u32], Option<&[u32]>)] = &[
     (&[3, 2, 3, 2, 3, 2, 3, 5], None),
 ];
 
-/// Shapes and their axis: contiguous lanes, blocks, lanes side by side; odd and even sizes everywhere.
+/// Shapes and their axis: contiguous lanes, blocks, interleaved lanes; odd and even sizes everywhere.
 const SHAPES: &[(&[u32], u32)] = &[
     (&[1], 0),
     (&[2], 0),
@@ -73,7 +73,7 @@ const SHAPES: &[(&[u32], u32)] = &[
     (&[7, 1, 12], 1),
     (&[2, 3, 8, 3, 8], 2),
     (&[3, 2, 3, 2, 3, 2, 3, 2], 4),
-    // Long lanes in several tiles; lanes side by side in strips of every width; blocks of odd rows.
+    // Long lanes in several tiles; interleaved lanes in strips of every width; blocks of odd rows.
     (&[2, 20_000], 1),
     (&[3, 20, 100], 1),
     (&[2, 40, 256], 1),
@@ -81,7 +81,7 @@ const SHAPES: &[(&[u32], u32)] = &[
     (&[1, 3000, 36], 1),
     (&[2, 12, 130], 1),
     (&[1, 9000, 8], 1),
-    // Blocks in several tiles, of whole rows or of parts of one; few lanes side by side, and more in unaligned rows.
+    // Blocks in several tiles, of whole rows or of parts of one; few interleaved lanes, and more in unaligned rows.
     (&[1, 600, 37], 1),
     (&[1, 3, 8201], 1),
     (&[40, 50, 3], 1),
@@ -185,7 +185,7 @@ fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> Vec<
     bytes
 }
 
-/// Every reversal, copying and in place.
+/// Every reversal, out of place and in place.
 pub fn reversals() -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add =
@@ -211,7 +211,7 @@ pub fn reversals() -> Vec<Case> {
             {
                 let lengths = &BufferTensorDesc::packed(length_type, &one);
                 add(packed, lengths, packed, axis, in_place);
-                // One length for everything behind the axis.
+                // One length for everything inside the axis.
                 let before_axis = nested_strides(&one, (0..axis as usize).rev(), || 0);
                 let broadcast = &BufferTensorDesc::strided(length_type, &one, &before_axis);
                 add(packed, broadcast, packed, axis, in_place);

@@ -111,8 +111,8 @@ impl Bytes<'_> {
 /// Elements that the oracle can walk through.
 const FEW: f64 = 2e4;
 
-/// Checks that a descriptor has the oracle's verdict, and leaves the oracle's bytes on a device, copying and in place.
-/// Returns the verdict, or `None` for a descriptor that is too large for the oracle.
+/// Checks that a descriptor has the oracle's verdict, and leaves the oracle's bytes on a device, out of place and in
+/// place. Returns the verdict, or `None` for a descriptor that is too large for the oracle.
 pub fn check(device: &Device, desc: &OperatorDesc, seed: u64) -> Option<bool> {
     let mut tensors = desc.input_tensors();
     tensors.push(desc.output_tensor());

@@ -1,4 +1,4 @@
-//! A test double of the CUDA driver (`tests/driver_double`), built by the machine's C compiler. It has one GPU, whose
+//! A mock of the CUDA driver (`tests/driver_double`), built by the machine's C compiler. It has one GPU, whose
 //! memory is the host's and whose kernels do nothing. Here are also the checks that every failure of it must pass.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ pub fn functions() -> Vec<String> {
     names.map(|name| format!("cu{name}")).collect()
 }
 
-/// The double as a library, compiled once. `None` if there is no C compiler.
+/// The mock driver as a library, compiled once. `None` if there is no C compiler.
 fn compiled() -> Option<&'static [u8]> {
     static LIBRARY: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     let compile = || {
@@ -30,8 +30,8 @@ fn compiled() -> Option<&'static [u8]> {
     LIBRARY.get_or_init(compile).as_deref()
 }
 
-/// A folder with the double, in which one function may be missing: its name is changed in this copy. `None` if there is
-/// no C compiler.
+/// A folder with the mock driver, in which one function may be missing: its name is changed in this copy. `None` if
+/// there is no C compiler.
 pub fn driver(without: Option<&str>) -> Option<tempfile::TempDir> {
     let Some(library) = compiled() else {
         eprintln!("SKIPPED: there is no C compiler to build a driver with");

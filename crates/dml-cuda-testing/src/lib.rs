@@ -1,5 +1,5 @@
-//! Shared by the tests of the library and of the runner: devices, the oracle, the records of DirectML, and runs with
-//! guard bytes.
+//! Shared by the tests of the library and of the command line tool: devices, the oracle, the records of DirectML, and
+//! runs with guard bytes.
 
 pub mod cases;
 pub mod descriptors;

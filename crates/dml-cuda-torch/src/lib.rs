@@ -19,7 +19,7 @@ extern "C" {
 #[link_section = ".init_array"]
 static REGISTER: extern "C" fn() = register;
 
-/// Nobody receives an error of a library that is loading, so it goes to stderr.
+/// Registers the operators. A library that is loading cannot return an error, so errors go to stderr.
 extern "C" fn register() {
     let mut error = null_mut();
     // SAFETY: dml_cuda.h's contract: an error object is written there.

@@ -49,7 +49,7 @@ def _count() -> int:
     return count.value
 
 
-def _door(name: str) -> str:
+def _integration(name: str) -> str:
     try:
         found = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -74,7 +74,7 @@ def _facts() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "GPUs that the library sees", _count
     yield "driver's cache", lambda: os.environ.get("CUDA_CACHE_PATH", "~/.nv/ComputeCache")
     for name in ("onnxruntime", "torch", "jax", "cupy"):
-        yield name, functools.partial(_door, name)
+        yield name, functools.partial(_integration, name)
     for name in filter(os.environ.__contains__, _VARIABLES.split()):
         yield name, functools.partial(os.environ.get, name)
 
@@ -96,7 +96,7 @@ def _write(line: str) -> None:
 if sys.stdout is None:
     sys.exit("the output cannot be written: standard output is closed")
 sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends quietly if nobody reads on
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends quietly if its reader has ended
 about = "Without a command: prints a page to paste into an issue."
 parser = argparse.ArgumentParser("python -m dml_cuda", description=about)
 about = """Lists the nodes of a model that this library replaces. Runs it with and without the library, compares the

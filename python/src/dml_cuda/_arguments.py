@@ -1,5 +1,5 @@
-"""What callers pass besides arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in
-errors, and converts them. Shared by all kinds of arrays."""
+"""Arguments besides arrays: numbers, shapes, data types, lengths of the host. Checks them, shows them in errors, and
+converts them. All kinds of arrays share this code."""
 
 import contextlib
 import math
@@ -132,8 +132,8 @@ def fill_shape(shape: Any, kind: np.dtype) -> tuple[int, ...]:
 
 
 def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
-    """Checks an axis of x, and counts it from the front. The library's words, where it cannot check because sizes may
-    be symbols."""
+    """Checks an axis of x, and counts it from the front. The messages are those of the library, which
+    cannot check because sizes may be symbols."""
     axis, rank = integer(axis, name), len(shape)
     if rank == 0:
         raise ValueError("x has 0 dimensions, but must have at least 1")
@@ -178,7 +178,7 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
         array = np.from_dlpack(lengths) if is_foreign else np.asarray(lengths)
     except Exception:
         raise TypeError(f"lengths is {of_type(lengths)}, but must be integers on the host") from None
-    # NumPy makes floats of numbers from 2**63 on if there are smaller ones, too.
+    # NumPy makes floats of numbers from 2**63 on if the list also has smaller ones.
     is_rounded = array.dtype.kind == "f" and isinstance(lengths, (list, tuple))
     items = np.asarray(lengths, dtype=object) if is_rounded else array
     if items.dtype == object and all(type(item) is int for item in items.flat):

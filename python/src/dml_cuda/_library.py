@@ -36,7 +36,7 @@ class CPlace(ctypes.Structure):
 
 
 class Names(ctypes.Structure):
-    """What a function calls its arguments."""
+    """A function's names for its arguments."""
 
     _fields_ = [("Input", text), ("Lengths", text), ("Output", text), ("Axis", text)]
 
@@ -54,7 +54,7 @@ class Violation(NamedTuple):
     found: str
     """The attribute's value."""
     required: str
-    """What the value must be."""
+    """The required value."""
 
 
 class ValidationError(ValueError):
@@ -77,8 +77,8 @@ _ATTRIBUTES = {"Sizes": "shape", "Strides": "strides", "DimensionCount": "ndim",
 def _load() -> ctypes.CDLL:
     if not PATH.is_file():
         raise ImportError(
-            f"there is no file {PATH}, which the package needs. In a checkout, `pip install ./python` builds it. A zip file cannot have it: install "
-            "dml_cuda in a folder next to it. PyInstaller takes it by the wheel's hook. Other tools must be told to copy dml_cuda/_native/lib_native.so"
+            f"the native library {PATH} is missing. In a checkout, run `pip install ./python`. A zip file cannot contain it: install dml_cuda in a folder "
+            "next to the zip file. PyInstaller bundles it by the wheel's hook; tell other tools to bundle dml_cuda/_native/lib_native.so"
         )
     library = ctypes.CDLL(str(PATH))
     status, handle, error = u32, ctypes.POINTER(pointer), ctypes.POINTER(pointer)
@@ -98,7 +98,7 @@ def _load() -> ctypes.CDLL:
         ("error_violation_count", u32, [pointer]),
         ("error_violation", status, [pointer, u32, ctypes.POINTER(CViolation)]),
         ("error_violation_place", status, [pointer, u32, ctypes.POINTER(CPlace)]),
-        ("error_words", status, [pointer, ctypes.POINTER(Names), handle]),
+        ("error_message_with_names", status, [pointer, ctypes.POINTER(Names), handle]),
         ("destroy_error", None, [pointer]),
     ]:
         function = getattr(library, f"dml_cuda_{name}")
@@ -116,10 +116,10 @@ def check(function: Any, *arguments: Any, names: Names = OUT) -> None:
     status = function(*arguments, ctypes.byref(error))
     if not status:
         return
-    words = ctypes.c_void_p()
-    library.dml_cuda_error_words(error, names, ctypes.byref(words))
-    message = ctypes.string_at(words).decode()
-    library.dml_cuda_free_string(words)
+    text = ctypes.c_void_p()
+    library.dml_cuda_error_message_with_names(error, names, ctypes.byref(text))
+    message = ctypes.string_at(text).decode()
+    library.dml_cuda_free_string(text)
     violations = [_violation(error, index, names) for index in range(library.dml_cuda_error_violation_count(error))]
     library.dml_cuda_destroy_error(error)
     if violations:

@@ -39,10 +39,10 @@ def onnxruntime_library_path() -> str:
 
 
 class OnnxRuntimeCounters(NamedTuple):
-    """What this library did in ONNX Runtime's sessions of this process, also in closed ones."""
+    """Counts of this library's work in ONNX Runtime's sessions of this process, including closed ones."""
 
     nodes: int
-    """Nodes that sessions loaded with this library, also those that never ran."""
+    """Nodes that sessions loaded with this library, including those that never ran."""
     runs: int
     """Runs of such nodes."""
     in_place_runs: int
@@ -120,7 +120,7 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     given = view(x, "x", handle)
     _check_stream(handle, given, "x")
     if isinstance(x, np.ndarray) and any(stride < 0 for stride in given.strides or ()):
-        x = np.array(x, order="C", subok=True)  # if x is out, too, out has the negative strides
+        x = np.array(x, order="C", subok=True)  # if x is also out, out has the negative strides
         given = view(x, "x")
     if out is None:
         out = empty_like(x, "x")

@@ -67,7 +67,7 @@ _sharded = custom_partitioning(_custom_call, static_argnums=(2, 3))
 
 
 def _specs(sharding: Any, lengths: Any, axis: int, rank: int) -> tuple[PartitionSpec, PartitionSpec]:
-    """How x and the lengths are split, if the result is split so: in any way but along the axis."""
+    """The splits of x and the lengths for a split of the result, which may be any except along the axis."""
     spec = list(getattr(sharding, "spec", ()))
     spec += [None] * (rank - len(spec))
     spec[axis] = None
@@ -87,8 +87,8 @@ def _infer_sharding(axis: int, in_place: bool, mesh: Any, arguments: Any, result
 
 
 def _sharding_rule(axis: int, in_place: bool, mesh: Any, arguments: Any, results: Any) -> Any:
-    """Shardy's rule: a dimension of the lengths is split as x's, if it is not 1. Of an axis that is split, `_partition`
-    makes a whole."""
+    """Shardy's rule: a dimension of the lengths is split as x's, if it is not 1. `_partition` gathers an axis that is
+    split."""
     x, lengths = (mlir.ir.RankedTensorType(argument).shape for argument in arguments)
     of_x = [f"x{d}" for d in range(len(x))]
     of_lengths = [f"x{d}" if size != 1 else f"l{d}" for d, size in enumerate(lengths)]
@@ -111,7 +111,7 @@ def _by_xla(x: Any, lengths: Any, axis: int, _in_place: bool) -> Any:
 
 
 def _there(here: Any, lengths: Any, size: Any) -> Any:
-    """Where the elements of an axis come from, which is also where they go to."""
+    """The positions that the elements of an axis come from, which are also those that they go to."""
     # With the kernels' clamp: as unsigned numbers, negative lengths are above the size.
     lengths = jax.numpy.minimum(lengths.astype(f"uint{8 * lengths.dtype.itemsize}"), size).astype(np.uint32)
     return jax.numpy.where(here < lengths, lengths - 1 - here, here)

@@ -23,7 +23,7 @@ use crate::specialize::Specialize;
 /// The contexts in use, one per GPU: all devices of a GPU share its loaded kernels.
 static CONTEXTS: Mutex<BTreeMap<usize, Weak<Context>>> = Mutex::new(BTreeMap::new());
 
-/// What the text of a specialized kernel depends on: the entry point, the threads of a thread block, and the
+/// The key of a specialized kernel, on which its text depends: the entry point, the threads of a thread block, and the
 /// parameters.
 type SpecializedFor = (Entry, u32, Box<[u64]>);
 

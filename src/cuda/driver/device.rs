@@ -17,7 +17,7 @@ pub struct Properties {
     pub driver_version: u32,
     /// Bytes of device memory.
     pub total_memory: u64,
-    /// Streaming multiprocessors.
+    /// Streaming multiprocessors (SMs).
     pub multiprocessors: u32,
     /// Bytes of the L2 cache.
     pub l2_cache: u64,

@@ -42,13 +42,13 @@ impl Event {
     }
 
     /// Makes the work that is queued on a stream from now on wait for what another stream has so far. While the stream
-    /// is being captured into a graph, it waits only for a stream that is, too: a replay reads its memory later.
+    /// is being captured into a graph, it waits only for another captured stream: a replay reads its memory later.
     pub fn order(context: &Arc<Context>, stream: StreamHandle, awaited: StreamHandle) -> Result<(), CudaError> {
         let _current = context.enter_to_queue()?;
         if stream.is_capturing() && !awaited.is_capturing() {
             return Ok(());
         }
-        Self::record(context, awaited)?.hold_back(stream)
+        Self::record(context, awaited)?.make_wait(stream)
     }
 
     /// While the stream is being captured into a graph: makes every launch of that graph record the event.
@@ -62,10 +62,10 @@ impl Event {
     }
 
     /// Makes the work that is queued on a stream of the same GPU from now on wait for the event.
-    pub fn hold_back(&self, stream: StreamHandle) -> Result<(), CudaError> {
+    pub fn make_wait(&self, stream: StreamHandle) -> Result<(), CudaError> {
         let _current = self.context.enter_to_queue()?;
         let plain = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
-        // SAFETY: both handles are live, and the caller has checked that they are of one GPU.
+        // SAFETY: both handles are live, and the caller has checked that they belong to one GPU.
         unsafe { result::stream::wait_event(stream.raw(), self.raw, plain) }.map_err(cuda_error("waiting for an event"))
     }
 

@@ -1,4 +1,4 @@
-//! Errors of the driver in words.
+//! Describes errors of the driver.
 
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::CUresult::{self, *};
@@ -11,7 +11,7 @@ const ADVICE: &[(&[CUresult], &str)] = &[
         &[CUDA_ERROR_UNSUPPORTED_PTX_VERSION],
         "the PTX is newer than the driver: update the driver, or build without DML_CUDA_NVCC, because kernels/prebuilt loads with drivers from CUDA 12.0 on",
     ),
-    (&[CUDA_ERROR_INVALID_PTX, CUDA_ERROR_NO_BINARY_FOR_GPU], "the GPU must be of compute capability 7.5 or higher"),
+    (&[CUDA_ERROR_INVALID_PTX, CUDA_ERROR_NO_BINARY_FOR_GPU], "the GPU must have compute capability 7.5 or higher"),
     (&[CUDA_ERROR_OUT_OF_MEMORY], "free GPU memory"),
     (
         &[CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE],
@@ -53,7 +53,7 @@ pub(super) fn cuda_error(verb: &str) -> impl Fn(DriverError) -> CudaError + '_ {
         CudaError {
             verb: verb.to_owned(),
             code,
-            reason: reason.unwrap_or_else(|_| "the driver has no words for it".to_owned()),
+            reason: reason.unwrap_or_else(|_| "the driver does not describe it".to_owned()),
             advice: advice
                 .map_or("see this error in the documentation of the CUDA driver API", |(_, advice)| advice)
                 .to_owned(),

@@ -66,15 +66,15 @@ impl OwnStream {
 impl Drop for OwnStream {
     fn drop(&mut self) {
         if let Ok(_current) = self.context.enter() {
-            // SAFETY: `new` created the stream, it is destroyed only here, and nobody else has it. If work is left, the
+            // SAFETY: `new` created the stream, it is destroyed only here, and no one else has it. If work is left, the
             // driver destroys it when the work is done.
             let _ = unsafe { stream::destroy(self.handle.raw()) };
         }
     }
 }
 
-/// Waits for the work of a stream of the current context. Fails if it is being captured: the driver would, too, and
-/// would end the capture.
+/// Waits for the work of a stream of the current context. Fails if it is being captured, because the driver would
+/// fail as well and end the capture.
 pub(super) fn wait(stream: StreamHandle) -> Result<(), CudaError> {
     let failed = cuda_error("waiting for a stream");
     if stream.is_capturing() {

@@ -10,7 +10,7 @@ use libloading::Library;
 
 use crate::error::DeviceError;
 
-/// The names that cudarc tries, too.
+/// The names of the driver library, which are those that cudarc tries.
 const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// The driver's functions that this crate calls, and `cuGetProcAddress_v2`, which drivers before CUDA 12.0 lack. cudarc
@@ -127,15 +127,15 @@ pub(super) fn path() -> String {
     file.unwrap_or_else(|| NAMES[0].to_owned())
 }
 
-/// Loads a library, or returns the loader's words.
+/// Loads a library, or returns the loader's message.
 fn load(name: &str) -> Result<Library, String> {
     // SAFETY: loading runs the driver's own initializers, as in every process that uses CUDA.
     let loaded = unsafe { Library::new(name) };
     loaded.map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))
 }
 
-/// Why the driver library cannot be loaded. It is absent if the loader's words are those for a name that no file has,
-/// and if no file is where the loader skips those of another architecture without a word.
+/// Why the driver library cannot be loaded. It is absent if the loader's message is the one for a name that no file
+/// has, and if no file is where the loader skips those of another architecture without a word.
 fn not_loaded() -> DeviceError {
     const ABSENT: &str = "libcuda.absent";
     let absent = load(ABSENT).err().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! reverse_columns.cu: lanes side by side, each with its own length: few in adjacent groups, or any with few rows.
+//! reverse_columns.cu: interleaved lanes, each with its own length: few in adjacent groups, or any number with few
+//! rows.
 
 use super::layout::parameters::{dim, dim_in_units};
 use super::layout::work::Side;
@@ -14,11 +15,11 @@ use crate::cuda::tuning::segments::STAGED_BYTES;
 use crate::cuda::tuning::VEC16;
 use crate::cuda::{costs, kernels};
 
-/// Whole groups of lanes side by side.
-pub(super) fn columns(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Result<(), RejectReason> {
-    let row = layout.side_by_side().ok_or(NO_ROW)?;
+/// Whole groups of interleaved lanes.
+pub(super) fn columns(layout: &Layout<'_>, _: u32, list: &mut Candidates) -> Result<(), RejectReason> {
+    let row = layout.interleaved().ok_or(NO_ROW)?;
     let axis = &layout.axis;
-    reject_if(row.size > THREADS, "there are more lanes side by side than threads in a block")?;
+    reject_if(row.size > THREADS, "there are more interleaved lanes than threads in a thread block")?;
     reject_if(axis.in_stride != row.size || axis.out_stride != row.size, "rows of lanes are not adjacent in memory")?;
     let elements = u64::from(axis.size) * u64::from(row.size);
     reject_if(!are_adjacent(layout.outside(), elements), "groups are not adjacent in memory")?;
@@ -42,7 +43,7 @@ pub(super) fn columns(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Re
         rounds: (size / f64::from(VEC16) + size / f64::from(layout.width)) / threads / 4.0,
     };
     let launch = Launch::new(layout.entry(&kernels::COLUMNS, layout.width)?, grid, layout.width, layout.width);
-    found.add(layout, launch, work, &costs::COLUMNS, layout.width, || Columns {
+    list.add(layout, launch, work, &costs::COLUMNS, layout.width, || Columns {
         r: layout.parameters(layout.outside_count(), layout.outside().map(dim)),
         axis: FastDiv::new(axis.size),
         columns: FastDiv::new(row.size),
@@ -54,10 +55,10 @@ pub(super) fn columns(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Re
 
 /// A piece of each row for each thread, in thread blocks of `threads` threads: a word or, if rows are not whole words,
 /// an element.
-pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32, found: &mut Candidates) -> Result<(), RejectReason> {
-    let row = layout.side_by_side().ok_or(NO_ROW)?;
+pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32, list: &mut Candidates) -> Result<(), RejectReason> {
+    let row = layout.interleaved().ok_or(NO_ROW)?;
     let word = layout.width.max(WORD);
-    // Threads side by side would access a sector each.
+    // Neighbouring threads would access a sector each.
     let is_short = layout.bytes(row.size) < MIN_ROW_BYTES;
     let is_adjacent = [layout.axis.in_stride, layout.axis.out_stride] == [row.size; 2];
     reject_if(is_short && !is_adjacent, ("rows of lanes are shorter than {} bytes, and apart", MIN_ROW_BYTES as u32))?;
@@ -82,7 +83,7 @@ pub(super) fn thread_columns(layout: &Layout<'_>, threads: u32, found: &mut Cand
     };
     let lanes = piece / layout.width;
     let launch = Launch::new(layout.entry(&kernels::THREAD_COLUMNS, layout.width)?, grid, piece, piece);
-    found.add(layout, launch, work, &costs::THREAD_COLUMNS, layout.width, || {
+    list.add(layout, launch, work, &costs::THREAD_COLUMNS, layout.width, || {
         let mut r = layout.parameters(items, layout.outside().map(|d| dim_in_units(d, d.size, lanes)));
         r.axis_in_stride /= lanes;
         r.axis_out_stride /= lanes;

@@ -153,11 +153,11 @@ fn memory_is_the_sectors_of_all_elements() {
 
 /// Layouts of many short lanes, which thread blocks share.
 pub(super) const SHORT: [&str; 2] = ["2,600x8x4,1,32x4x1,32x4x1,600x1x4", "1,900x64,1,64x1,64x1,900x1"];
-/// Bytes that a thread block stages, and thread blocks that an H100 gets at least, two for each multiprocessor.
+/// Bytes that a thread block stages, and thread blocks that an H100 gets at least, two for each SM.
 const STAGED: u64 = 16384;
 const SHARES: u64 = 2 * 132;
 
-/// Segments of a thread block, if so many fit: a multiple of 4 from 4 on.
+/// Segments of a thread block, up to the number that fits: a multiple of 4 from 4 on.
 fn few(segments: u64, fitting: u64) -> u64 {
     match segments.div_ceil(SHARES).min(fitting).max(1) {
         few @ 0..=4 => few,

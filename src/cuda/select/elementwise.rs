@@ -15,17 +15,17 @@ use crate::cuda::{costs, kernels};
 pub(super) const UNITS: [u32; 4] = [8, 4, 2, 1];
 
 /// Units of `unit` bytes, several per thread. Units of one element run any layout.
-pub(super) fn units(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn units(layout: &Layout<'_>, unit: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     let items = items(layout, unit)?;
     let per_thread = if layout.in_place() { PAIRS_PER_THREAD } else { ITEMS_PER_THREAD };
     let grid = Grid { blocks: blocks(items, per_thread), threads: THREADS, shared: 0 };
     let work = work(layout, unit, per_thread, false);
     let launch = Launch::new(layout.entry(&kernels::ELEMENTWISE, unit)?, grid, unit, unit);
-    found.add(layout, launch, work, &costs::ELEMENTWISE, unit, || parameters(layout, unit, steps(layout), SINGLE_UNITS))
+    list.add(layout, launch, work, &costs::ELEMENTWISE, unit, || parameters(layout, unit, steps(layout), SINGLE_UNITS))
 }
 
 /// A vector of `bytes` bytes of adjacent elements of the output per thread; not in place.
-pub(super) fn vectors(layout: &Layout<'_>, bytes: u32, found: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn vectors(layout: &Layout<'_>, bytes: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     let is_packed = "it gathers only if there are at most three dimensions, and the output is packed";
     reject_if(!layout.gathers(), is_packed)?;
     let whole = VEC16.min(8 * layout.width);
@@ -41,14 +41,14 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32, found: &mut Candidates) -
     };
     let grid = Grid { blocks: blocks(items, elements), threads: THREADS, shared: 0 };
     let launch = Launch::new(layout.entry(&kernels::ELEMENTWISE, layout.width)?, grid, bytes, bytes);
-    found.add(layout, launch, work, &costs::VECTORS, layout.width, || {
+    list.add(layout, launch, work, &costs::VECTORS, layout.width, || {
         let form = if is_half { GATHERED_HALF_VECTORS } else { GATHERED_VECTORS };
         let in_rows = if are_in_rows(layout, elements) { IN_ROWS } else { 0 };
         parameters(layout, layout.width, layout.axis.size, form | in_rows)
     })
 }
 
-/// Whether every vector of that many elements is in one row of the packed output.
+/// Whether every vector of this number of elements is in one row of the packed output.
 fn are_in_rows(layout: &Layout<'_>, elements: u32) -> bool {
     let mut rows = layout.dimensions.iter().chain([&layout.axis]).filter(|d| d.out_stride == 1);
     rows.next().is_some_and(|row| row.size.is_multiple_of(elements))
@@ -103,7 +103,7 @@ fn steps(layout: &Layout<'_>) -> u32 {
     }
 }
 
-/// The parameters for units of `unit` bytes. The axis is among the dimensions, with that many steps.
+/// The parameters for units of `unit` bytes. The axis is among the dimensions, with `steps` steps.
 pub(super) fn parameters(layout: &Layout<'_>, unit: u32, steps: u32, form: u32) -> Reverse {
     let (axis, elements) = (&layout.axis, unit / layout.width);
     let dims = layout.dimensions.iter().map(|d| {

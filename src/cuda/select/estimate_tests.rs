@@ -1,4 +1,4 @@
-//! Estimates: the least is chosen, its launch fits the GPU, and for recorded times it is near the fastest.
+//! Estimates: the lowest is chosen, its launch fits the GPU, and for recorded times it is near the fastest.
 //!
 //! `ESTIMATE_LAYOUTS=LAYOUTS.csv ESTIMATE_TERMS=OUT.csv cargo test --lib terms` writes the terms of the formula for
 //! every launch of the layouts of a file. scripts/fit-estimates.py fits the costs to them.
@@ -15,7 +15,7 @@ use crate::cuda::{costs, estimate};
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 use crate::dml_cuda_testing::repository;
-use crate::explain::{of_plan, ExplainedKernel};
+use crate::explain::{explain_plan, ExplainedKernel};
 use crate::operator_plan::OperatorPlan;
 use crate::plan::reverse_plan::Plan;
 use crate::CompileOptions;
@@ -168,11 +168,12 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 let launches = reverse::select(&plan, target, mode, pointers);
                 let candidates = reverse::candidates(&plan, target, mode);
                 let options = CompileOptions::default().with_pointer_alignment(pointers);
-                let explained = of_plan(&OperatorPlan::ReverseSubsequences(plan.clone()), Some(target), options).modes;
+                let explained =
+                    explain_plan(&OperatorPlan::ReverseSubsequences(plan.clone()), Some(target), options).modes;
                 let runs = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
                 assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
                 assert!(candidates.is_sorted_by_key(|found| found.estimate()), "{what}");
-                // No kernel is faster than the memory, not on a GPU that nobody has measured either.
+                // No kernel is faster than the memory, even on a GPU that was not measured.
                 let layouts = reverse::layouts(&plan, target, mode);
                 let least = layouts.iter().map(|layout| layout.work().bytes).fold(f64::MAX, f64::min);
                 for candidate in &candidates {
@@ -282,9 +283,9 @@ fn terms_of_recorded_layouts() {
                 let Candidate { launch, work, costs, .. } = &found;
                 let terms = estimate::terms(work, launch.grid, &target).map(|term| format!("{term:.6e}"));
                 let (family, unit) = costs.expect("reversals have costs");
-                // Kernels that copy in place have the costs of copying.
+                // Out-of-place kernels that run in place have the coefficients of out of place.
                 let costs_of = if launch.entry.name.contains("in_place") { Mode::InPlace } else { Mode::Copying };
-                let factor = if costs_of == mode { 1.0 } else { reverse::COPYING_IN_PLACE };
+                let factor = if costs_of == mode { 1.0 } else { reverse::OUT_OF_PLACE_FACTOR };
                 let costs = format!("{} {} {unit}", costs_of.of(&names), family.name);
                 let (kernel, variant, alignment) = (launch.entry.name, found.variant(), launch.alignment);
                 let line = format!("{},{name},{costs},{factor},{kernel},{variant},{alignment}", columns[0]);

@@ -24,7 +24,7 @@ pub(crate) fn multiplier(divisor: u32, numbers: u32) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// As in kernels/common.cuh.
+    /// Divides as `divide` in kernels/common.cuh does.
     fn divide(by: FastDiv, n: u32) -> u32 {
         let t = ((u64::from(by.multiplier) * u64::from(n)) >> 32) as u32;
         (t + ((n - t) >> by.shift1)) >> by.shift2

@@ -34,7 +34,7 @@ pub(crate) fn candidates(plan: &Plan) -> impl Iterator<Item = Candidate> + '_ {
 /// The launches for pointers at multiples of `pointer_alignment`: the first that can run the plan, and further ones
 /// down to one that accepts all of these pointers.
 pub(crate) fn select(plan: &Plan, pointer_alignment: u32) -> Vec<Launch> {
-    chosen(candidates(plan), pointer_alignment.max(plan.width)).map(|found| found.launch).collect()
+    chosen(candidates(plan), pointer_alignment.max(plan.width)).map(|chosen| chosen.launch).collect()
 }
 
 /// The kernels before the first that can run the plan, with their reasons.
@@ -156,7 +156,7 @@ fn number(arithmetic: Arithmetic) -> u32 {
     }
 }
 
-/// What to add to the first element of a vector for each of its elements, which are `step` apart in the index.
+/// The differences of a vector's elements from its first, if they are `step` apart in the index.
 fn pattern(plan: &Plan, step: u32) -> [u32; 4] {
     if matches!(plan.arithmetic, Arithmetic::Float32 | Arithmetic::Float16 | Arithmetic::Float64) {
         return [0; 4]; // floats are computed from the index

@@ -41,7 +41,7 @@ fn staged<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -> (u32, u3
 pub(super) fn whole<const ALIGNED: bool>(
     layout: &Layout<'_>,
     per_thread: u32,
-    found: &mut Candidates,
+    list: &mut Candidates,
 ) -> Result<(), RejectReason> {
     check::<ALIGNED>(layout)?;
     let (vectors, per_lane, group) = staged::<ALIGNED>(layout, per_thread);
@@ -69,7 +69,7 @@ pub(super) fn whole<const ALIGNED: bool>(
     };
     let alignment = if ALIGNED { VEC16 } else { layout.width };
     let launch = Launch::new(layout.entry(&kernels::LANES, layout.width)?, grid, alignment, VEC16);
-    found.add(layout, launch, work, &costs::LANES, layout.width, || Lanes {
+    list.add(layout, launch, work, &costs::LANES, layout.width, || Lanes {
         r: layout.parameters(layout.lane_count(), layout.dimensions.iter().map(dim)),
         tiles_per_lane: FastDiv::new(1),
         vectors_per_lane: per_lane,
@@ -96,7 +96,7 @@ fn tiles<const ALIGNED: bool>(layout: &Layout<'_>) -> (u64, f64) {
 pub(super) fn long<const ALIGNED: bool>(
     layout: &Layout<'_>,
     _: u32,
-    found: &mut Candidates,
+    list: &mut Candidates,
 ) -> Result<(), RejectReason> {
     check::<ALIGNED>(layout)?;
     reject_if(ALIGNED && layout.in_place(), "its form for aligned lanes does not run in place")?;
@@ -105,7 +105,7 @@ pub(super) fn long<const ALIGNED: bool>(
     let work = Work { rounds: (tiles_of_block * layout.moving()).max(1.0), ..layout.work() };
     let alignment = if ALIGNED { VEC16 } else { layout.width };
     let launch = Launch::new(layout.entry(&kernels::LONG_LANES, layout.width)?, grid, alignment, VEC16);
-    found.add(layout, launch, work, &costs::LONG_LANES, layout.width, || Lanes {
+    list.add(layout, launch, work, &costs::LONG_LANES, layout.width, || Lanes {
         r: layout.parameters(grid.blocks.into(), layout.dimensions.iter().map(dim)),
         tiles_per_lane: FastDiv::new(per_lane as u32),
         vectors_per_lane: 0,

@@ -16,10 +16,10 @@ use crate::cuda::target::GpuTarget;
 use crate::mode::Mode;
 use crate::plan::reverse_plan::{Dimension, Plan};
 
-pub(super) const NO_ROW: &str = "there are no contiguous lanes side by side, each with its own length";
+pub(super) const NO_ROW: &str = "there are no interleaved lanes";
 pub(super) const NOT_IN_PLACE: &str = "it does not run in place";
 pub(super) const ONLY_IN_PLACE: &str = "it only runs in place";
-pub(super) const NO_BLOCK: &str = "there is no contiguous block with one length behind the axis";
+pub(super) const NO_BLOCK: &str = "there is no inner block with one length";
 pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is not a multiple of the unit";
 
 /// Bytes of a tensor from which a kernel is generic, because it is slower specialized.
@@ -38,7 +38,7 @@ struct Walked {
     is_axis: bool,
 }
 
-/// What all kernels of a layout have in common. It is counted once.
+/// Counts that all kernels of a layout share, made once.
 #[derive(Default)]
 struct Traffic {
     /// All dimensions of more than one element, innermost first.
@@ -80,7 +80,7 @@ impl<'a> Layout<'a> {
         !self.in_place() && self.has_at_most(elementwise::FEW_DIMENSIONS) && self.elements() == 1 + steps.sum::<u64>()
     }
 
-    /// Whether it has at most so many dimensions, with the axis.
+    /// Whether it has at most this number of dimensions, including the axis.
     pub fn has_at_most(&self, dimensions: u32) -> bool {
         self.dimensions.len() < dimensions as usize
     }
@@ -100,8 +100,8 @@ impl<'a> Layout<'a> {
         self.block().is_some_and(|block| rows == [block.size; 2])
     }
 
-    /// The dimension, if any, of contiguous lanes side by side.
-    pub fn side_by_side(&self) -> Option<&Dimension> {
+    /// The dimension of interleaved lanes, if there are any.
+    pub fn interleaved(&self) -> Option<&Dimension> {
         self.dimensions.iter().find(|d| is_contiguous(d) && d.length_stride != 0)
     }
 
@@ -113,20 +113,20 @@ impl<'a> Layout<'a> {
 
     /// Whether kernels that copy may be right in place: what moves together is contiguous.
     pub fn may_be_copied_in_place(&self) -> bool {
-        self.side_by_side().is_some() || self.rows_are_a_run() || self.contiguous_lanes().is_ok()
+        self.interleaved().is_some() || self.rows_are_a_run() || self.contiguous_lanes().is_ok()
     }
 
-    /// Whether elements that are adjacent in the output are of lanes with lengths of their own.
+    /// Whether elements that are adjacent in the output belong to lanes with lengths of their own.
     pub fn lengths_vary_along_the_output(&self) -> bool {
         self.dimensions.iter().any(|d| d.out_stride == 1 && d.length_stride != 0)
     }
 
-    /// Strips of `strip` bytes in rows of lanes side by side.
+    /// Strips of `strip` bytes in rows of interleaved lanes.
     pub fn strips(&self, row: &Dimension, strip: u32) -> u64 {
         self.outside_count() * self.bytes(row.size).div_ceil(strip.into())
     }
 
-    /// The bytes of that many elements.
+    /// The bytes of a number of elements.
     pub fn bytes(&self, elements: u32) -> u64 {
         u64::from(elements) * u64::from(self.width)
     }
@@ -155,7 +155,7 @@ impl<'a> Layout<'a> {
         family.find(self.mode, unit).ok_or("it is not built for units of that width".into())
     }
 
-    /// Whether the bytes of that many elements are a multiple of `bytes`.
+    /// Whether the bytes of a number of elements are a multiple of `bytes`.
     pub fn divides(&self, elements: u32, bytes: u32) -> bool {
         self.bytes(elements).is_multiple_of(bytes.into())
     }
@@ -192,8 +192,8 @@ pub(super) fn are_adjacent<'a>(dimensions: impl DoubleEndedIterator<Item = &'a D
 
 /// The candidates of a reversal.
 pub(super) struct Candidates {
-    found: Vec<Candidate>,
-    /// Leaves out those that are never chosen: one that accepts these pointers has a lesser estimate.
+    list: Vec<Candidate>,
+    /// Leaves out those that are never chosen, because another one accepts these pointers and has a lower estimate.
     only_fastest: bool,
     /// The variant of the kernel that adds candidates, and what its estimates are multiplied by.
     pub variant: (&'static str, u32),
@@ -202,7 +202,7 @@ pub(super) struct Candidates {
 
 impl Candidates {
     pub fn new(only_fastest: bool) -> Self {
-        Self { found: Vec::with_capacity(8), only_fastest, variant: ("", 0), factor: 1.0 }
+        Self { list: Vec::with_capacity(8), only_fastest, variant: ("", 0), factor: 1.0 }
     }
 
     /// Adds a kernel that can run a layout, with its work in units of `unit` bytes. `params` makes the parameters of
@@ -221,20 +221,20 @@ impl Candidates {
         let (microseconds, costs) = (Some(microseconds), Some((costs, unit)));
         let is_faster =
             |other: &Candidate| other.launch.alignment <= launch.alignment && other.microseconds <= microseconds;
-        if !self.only_fastest || !self.found.iter().any(is_faster) {
+        if !self.only_fastest || !self.list.iter().any(is_faster) {
             let variable = launch.entry.variable.filter(|_| layout.input_bytes < generic_from(launch.entry));
             let launch = Launch { params: words(params()), variable, ..launch };
-            self.found.push(Candidate { launch, variant: self.variant, work, costs, microseconds, time: None });
+            self.list.push(Candidate { launch, variant: self.variant, work, costs, microseconds, time: None });
         }
         Ok(())
     }
 
-    /// The least estimate first. Of equal ones, the first is what accepts the most pointers.
+    /// The candidates from the lowest estimate on. Equal ones begin with the one that accepts the most pointers.
     pub fn sorted(mut self) -> Vec<Candidate> {
-        self.found.sort_by(|a, b| {
+        self.list.sort_by(|a, b| {
             let estimates = a.microseconds.unwrap_or_default().total_cmp(&b.microseconds.unwrap_or_default());
             estimates.then(a.launch.alignment.cmp(&b.launch.alignment))
         });
-        self.found
+        self.list
     }
 }

@@ -12,7 +12,7 @@ use crate::cuda::{costs, kernels};
 const WARP_THREADS: u32 = 32;
 
 /// Whole lanes, staged.
-pub(super) fn packed_lanes(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn packed_lanes(layout: &Layout<'_>, _: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     layout.contiguous_lanes()?;
     let staged = Staged::new(layout)?;
     let (grid, swaps) = (staged.grid, layout.axis.size.div_ceil(2));
@@ -21,5 +21,5 @@ pub(super) fn packed_lanes(layout: &Layout<'_>, _: u32, found: &mut Candidates) 
     let rounds = staged.rounds_of_items(swaps.into(), group);
     let work = Work { rounds: rounds / 4.0 + staged.rounds_of_vectors(), ..layout.work() };
     let launch = Launch::new(layout.entry(&kernels::PACKED_LANES, layout.width)?, grid, layout.width, VEC16);
-    found.add(layout, launch, work, &costs::PACKED_LANES, layout.width, || staged.parameters(layout, group, 0))
+    list.add(layout, launch, work, &costs::PACKED_LANES, layout.width, || staged.parameters(layout, group, 0))
 }

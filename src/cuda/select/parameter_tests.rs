@@ -181,7 +181,7 @@ fn parameters_describe_all_elements() {
     assert!(kernels.len() > 40, "{kernels:?}");
 }
 
-/// Kernels take all the shared memory that a GPU has, and not a byte more.
+/// Kernels take up to all of the shared memory that a GPU has, and never more.
 #[test]
 fn shared_memory_may_be_full() {
     let families = ["clusters", "columns", "thread_columns", "strips", "lanes", "packed_lanes"];

@@ -1,4 +1,4 @@
-//! REVERSE_SUBSEQUENCES: every kernel that can run a layout estimates its time, and the least wins.
+//! REVERSE_SUBSEQUENCES: every kernel that can run a layout has an estimate, and the lowest one is chosen.
 
 use super::layout::{Candidates, Layout, NOT_DIVIDED, NOT_IN_PLACE, ONLY_IN_PLACE};
 use super::{chosen, Candidate, RejectReason};
@@ -14,7 +14,7 @@ use crate::plan::reverse_plan::Plan;
 /// A kernel family, or one unit of it. `add` adds the candidate of a variant, if it can run a layout.
 struct Kernel {
     family: &'static Family,
-    /// What a variant is called, with `{}` for its number. Empty if people need no name.
+    /// The name of a variant, with `{}` for its number. Empty if people need no name.
     variant: &'static str,
     variants: &'static [u32],
     add: fn(&Layout<'_>, u32, &mut Candidates) -> Result<(), RejectReason>,
@@ -62,9 +62,9 @@ const ELEMENT_KERNELS: &[Kernel] = &[
     Kernel { family: &TRANSPOSED_DIRECTLY, variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: transposed::directly },
 ];
 
-/// Kernels that copy in place move everything, whatever the lengths are, and the others move less if lengths are short.
-/// So the first must be faster by this factor (TUNING.md: COPYING_IN_PLACE), which is in their estimates.
-pub(super) const COPYING_IN_PLACE: f64 = 1.1;
+/// Multiplies the estimates of out-of-place kernels that may run in place (TUNING.md: OUT_OF_PLACE_FACTOR). They move
+/// everything, whatever the lengths are, while the others move less if lengths are short.
+pub(super) const OUT_OF_PLACE_FACTOR: f64 = 1.1;
 
 /// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
 /// place there are none for lanes of one element, which do not move, and the same again for kernels that copy.
@@ -85,35 +85,35 @@ fn find(
     only_fastest: bool,
     mut tried: impl FnMut(&'static str, Result<(), RejectReason>),
 ) -> Candidates {
-    let mut found = Candidates::new(only_fastest);
+    let mut list = Candidates::new(only_fastest);
     for (n, layout) in layouts.iter().enumerate() {
         let of_blocks = if layout.width == layouts[0].width { BLOCK_KERNELS } else { &[] };
         let copies_in_place = layouts[0].in_place() && !layout.in_place();
-        found.factor = if copies_in_place { COPYING_IN_PLACE } else { 1.0 };
+        list.factor = if copies_in_place { OUT_OF_PLACE_FACTOR } else { 1.0 };
         let kernels = of_blocks.iter().chain(ELEMENT_KERNELS);
         for kernel in kernels.filter(|kernel| !copies_in_place || kernel.family.copies_in_place) {
             for &variant in kernel.variants {
-                found.variant = (kernel.variant, variant);
-                let result = (kernel.add)(layout, variant, &mut found);
+                list.variant = (kernel.variant, variant);
+                let result = (kernel.add)(layout, variant, &mut list);
                 if n == 0 || result.is_ok() {
                     tried(kernel.family.name, result);
                 }
             }
         }
     }
-    found
+    list
 }
 
-/// Every candidate, least estimate first.
+/// Every candidate, from the lowest estimate on.
 pub(crate) fn candidates(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Candidate> {
     find(&layouts(plan, target, mode), false, |_, _| ()).sorted()
 }
 
-/// The launches for pointers at multiples of `pointer_alignment`: the least estimate, then the least of those that
+/// The launches for pointers at multiples of `pointer_alignment`: the lowest estimate, then the lowest of those that
 /// accept more pointers, down to one that accepts all of them.
 pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
-    let found = find(&layouts(plan, target, mode), true, |_, _| ()).sorted();
-    chosen(found.into_iter(), pointer_alignment.max(plan.width)).map(|found| found.launch).collect()
+    let candidates = find(&layouts(plan, target, mode), true, |_, _| ()).sorted();
+    chosen(candidates.into_iter(), pointer_alignment.max(plan.width)).map(|chosen| chosen.launch).collect()
 }
 
 /// The kernels that cannot run the plan.

@@ -1,4 +1,4 @@
-//! reverse_rows.cu: blocks of rows with one length, if the rows are not whole vectors.
+//! reverse_rows.cu: inner blocks whose rows are not whole vectors.
 
 use super::layout::parameters::dim;
 use super::layout::{Candidates, Layout, NOT_DIVIDED, NOT_IN_PLACE, NO_BLOCK};
@@ -24,7 +24,7 @@ fn steps(layout: &Layout<'_>) -> u32 {
 }
 
 /// Rows at any alignment, a vector at a time; not in place.
-pub(super) fn rows(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn rows(layout: &Layout<'_>, _: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let block = layout.block().ok_or(NO_BLOCK)?;
     let bytes = layout.bytes(block.size);
@@ -43,7 +43,7 @@ pub(super) fn rows(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Resul
     let pieces = if has_pieces { rows as f64 * 2.0 * layout.stores_of_end() } else { 0.0 };
     let work = Work { misses: sectors + pieces, ..layout.work() };
     let launch = Launch::new(layout.entry(&kernels::ROWS, 1)?, grid, layout.width, VEC16);
-    found.add(layout, launch, work, &costs::ROWS, 1, || {
+    list.add(layout, launch, work, &costs::ROWS, 1, || {
         let mut r = layout.parameters(items, layout.outside().map(dim));
         r.insert_axis(axis.size, axis.out_stride);
         let vectors_per_row = FastDiv::new(vectors);
@@ -51,8 +51,8 @@ pub(super) fn rows(layout: &Layout<'_>, _: u32, found: &mut Candidates) -> Resul
     })
 }
 
-/// A thread group of adjacent blocks in place: its threads, and the vectors that it stages. It stages one vector more,
-/// because the block may begin inside one.
+/// A thread group of adjacent blocks in place: its threads, and the vectors that it stages. It stages an additional
+/// vector, because the block may begin inside one.
 fn group_in_place(layout: &Layout<'_>, staged: &Staged) -> (u32, u32) {
     let vectors = (staged.bytes as u32).div_ceil(VEC16) + 1;
     // Not for bytes, which are reversed one by one and need the threads.
@@ -60,7 +60,7 @@ fn group_in_place(layout: &Layout<'_>, staged: &Staged) -> (u32, u32) {
     (vectors_of_group.div_ceil(VECTORS_PER_THREAD_IN_PLACE).next_power_of_two().min(THREADS), vectors)
 }
 
-/// Whether rows of that many bytes are joined from two reads in place, instead of being reversed unit by unit.
+/// Whether rows of `row_bytes` bytes are joined from two reads in place, instead of being reversed unit by unit.
 fn joins_rows(unit: u32, row_bytes: u64) -> bool {
     unit == 1 && row_bytes >= MIN_JOINED_ROW.into()
 }
@@ -74,7 +74,7 @@ fn has_units(layout: &Layout<'_>) -> Result<(), RejectReason> {
 }
 
 /// Adjacent blocks, staged whole. Rows are reversed in units of `unit` bytes.
-pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
     has_units(layout)?;
     let staged = Staged::new(layout)?;
@@ -85,7 +85,7 @@ pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32, found: &mut Candidates
     let rounds = if layout.in_place() {
         (group, vectors_of_group) = group_in_place(layout, &staged);
         let (threads, together) = block_of_groups(group);
-        // A single segment takes a vector less than when copying, and several take less than 12 KiB.
+        // A single segment takes one vector less than it does out of place, and several take less than 12 KiB.
         let shared = (RUN_SLACK_BEFORE + together * (vectors_of_group + RUN_SLACK_BEHIND)) * VEC16;
         grid = Grid { blocks: staged.count.div_ceil(together.into()) as u32, threads, shared };
         work.misses += staged.count as f64;
@@ -97,7 +97,7 @@ pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32, found: &mut Candidates
     };
     work.rounds = rounds / 4.0 + f64::from(grid.shared.div_ceil(VEC16).div_ceil(grid.threads)) / 2.0;
     let launch = Launch::new(layout.entry(&kernels::PACKED_ROWS, unit)?, grid, unit, VEC16);
-    found.add(layout, launch, work, &costs::PACKED_ROWS, unit, || staged.parameters(layout, group, vectors_of_group))
+    list.add(layout, launch, work, &costs::PACKED_ROWS, unit, || staged.parameters(layout, group, vectors_of_group))
 }
 
 /// How rows are cut into tiles of `bytes` bytes.
@@ -127,7 +127,7 @@ impl Cut {
 pub(super) fn row_tiles<const UNIT: u32>(
     layout: &Layout<'_>,
     bytes: u32,
-    found: &mut Candidates,
+    list: &mut Candidates,
 ) -> Result<(), RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
     has_units(layout)?;
@@ -156,7 +156,7 @@ pub(super) fn row_tiles<const UNIT: u32>(
     let sectors = f64::from(grid.blocks) * (f64::from(tile) / 32.0 + 1.0) * 2.0 * f64::from(runs) * layout.moving();
     let work = Work { misses: sectors, rounds: vector_rounds + unit_rounds / 4.0, ..layout.work() };
     let launch = Launch::new(layout.entry(&kernels::ROW_TILES, UNIT)?, grid, UNIT, VEC16);
-    found.add(layout, launch, work, &costs::ROW_TILES, UNIT, || RowTiles {
+    list.add(layout, launch, work, &costs::ROW_TILES, UNIT, || RowTiles {
         r: layout.parameters(tiles, layout.outside().map(dim)),
         tiles_per_data_block: FastDiv::new(cut.tiles as u32),
         parts_per_row: FastDiv::new(cut.parts_per_row),

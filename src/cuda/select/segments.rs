@@ -13,7 +13,7 @@ use crate::plan::reverse_plan::Dimension;
 /// Banks of shared memory, of a word each, and threads of a warp.
 const BANKS: u32 = 32;
 
-/// Segments per thread block: at most `most`, at least one, and few enough that every multiprocessor gets thread
+/// Segments per thread block: at most `most`, at least one, and few enough that every SM gets thread
 /// blocks.
 pub(super) fn per_block(layout: &Layout<'_>, segments: u64, most: u64) -> u64 {
     let share = segments.div_ceil(u64::from(layout.target.multiprocessors) * BLOCKS_PER_MULTIPROCESSOR);
@@ -106,7 +106,7 @@ impl Staged {
     }
 }
 
-/// The dimensions outside a segment. Lanes side by side are not a block, so they count as outside.
+/// The dimensions outside a segment. Interleaved lanes are not an inner block, so they count as outside.
 fn outside<'a>(layout: &'a Layout<'_>) -> impl DoubleEndedIterator<Item = &'a Dimension> {
     let has_block = layout.block().is_some();
     layout.dimensions.iter().filter(move |d| !has_block || !is_contiguous(d))

@@ -1,4 +1,4 @@
-//! reverse_elementwise.cu, its kernels for little work: one unit per thread.
+//! reverse_elementwise.cu, its small kernels for latency-bound layouts: one unit per thread.
 
 use bytemuck::Zeroable;
 
@@ -19,18 +19,18 @@ use crate::cuda::{costs, kernels};
 /// Bytes of a unit.
 pub(super) const UNITS: [u32; 5] = [16, 8, 4, 2, 1];
 
-/// What a thread does. Copying, it gathers a unit if lengths vary along the output, and else scatters it; in place, it
-/// swaps a pair of units.
+/// The work of a thread. Out of place it gathers a unit if lengths vary along the output, and otherwise scatters it. In
+/// place it swaps a pair of units.
 const COPIES_OR_SWAPS: u32 = 0;
-/// It scatters a unit, although lengths vary along the output.
+/// The thread scatters a unit, although lengths vary along the output.
 const SCATTERS: u32 = 1;
-/// It exchanges units with the threads of its thread block.
+/// The thread exchanges units with the threads of its thread block.
 const EXCHANGES: u32 = 2;
 
 /// A thread copies a unit or, in place, swaps a pair of them.
-pub(super) fn small(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn small(layout: &Layout<'_>, unit: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     let gathers = !layout.in_place() && layout.lengths_vary_along_the_output();
-    add::<COPIES_OR_SWAPS>(layout, unit, found, &costs::SMALL, || {
+    add::<COPIES_OR_SWAPS>(layout, unit, list, &costs::SMALL, || {
         // A unit is gathered when the length has arrived.
         let rounds = if gathers { 2.0 } else { 1.0 };
         Work { rounds, ..work(layout, unit, 1, !gathers) }
@@ -38,21 +38,21 @@ pub(super) fn small(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> R
 }
 
 /// Neighbouring lanes are written far apart, which costs little in a small tensor, and no load waits for a length.
-pub(super) fn scatter(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn scatter(layout: &Layout<'_>, unit: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), "it scatters only when it copies")?;
     reject_if(!layout.lengths_vary_along_the_output(), "lengths do not vary along the output")?;
-    add::<SCATTERS>(layout, unit, found, &costs::SMALL_SCATTER, || work(layout, unit, 1, true))
+    add::<SCATTERS>(layout, unit, list, &costs::SMALL_SCATTER, || work(layout, unit, 1, true))
 }
 
 /// In place, a thread block has whole lanes, and reads all of their units before it writes any.
-pub(super) fn exchange(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn exchange(layout: &Layout<'_>, unit: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     reject_if(!layout.in_place(), "it exchanges units in place only")?;
-    // Two lanes have to fit a thread block if they lie side by side.
+    // Two lanes have to fit a thread block if lanes are interleaved.
     let most = if layout.axis.out_stride == 1 { MOST_THREADS } else { MOST_THREADS / 2 };
     reject_if(layout.axis.size > most, ("lanes have more than {} elements", most))?;
-    add::<EXCHANGES>(layout, unit, found, &costs::SMALL_EXCHANGE, || {
+    add::<EXCHANGES>(layout, unit, list, &costs::SMALL_EXCHANGE, || {
         let swapped = work(layout, unit, 1, true);
-        // What does not move is read, too.
+        // The elements that do not move are read as well.
         let bytes = layout.sectors(Side::Input) * f64::from(SECTOR) * (1.0 - layout.moving_sectors());
         Work { bytes: swapped.bytes + bytes, ..swapped }
     })
@@ -61,13 +61,13 @@ pub(super) fn exchange(layout: &Layout<'_>, unit: u32, found: &mut Candidates) -
 fn add<const HOW: u32>(
     layout: &Layout<'_>,
     unit: u32,
-    found: &mut Candidates,
+    list: &mut Candidates,
     costs: &'static FamilyCosts,
     work: impl FnOnce() -> Work,
 ) -> Result<(), RejectReason> {
     let exchanges = HOW == EXCHANGES;
     elements_of(layout, unit)?;
-    // Parts of lanes are a dimension more.
+    // Splitting lanes into parts adds a dimension.
     let most = if exchanges { UNROLLED_DIMENSIONS - 1 } else { UNROLLED_DIMENSIONS };
     reject_if(!layout.has_at_most(most), ("it takes at most {} dimensions", most))?;
     let swaps = layout.in_place() && !exchanges;
@@ -110,7 +110,7 @@ fn add<const HOW: u32>(
     let grid = Grid { blocks: small.items.div_ceil(threads), threads, shared: 0 };
     let entry = layout.entry(&kernels::SMALL, unit)?;
     let launch = Launch::new(entry, grid, unit, unit);
-    found.add(layout, launch, work(), costs, unit, || small)
+    list.add(layout, launch, work(), costs, unit, || small)
 }
 
 /// Orders the dimensions for a thread block that has whole lanes, in place: lanes whose elements are neighbours in

@@ -1,4 +1,4 @@
-//! reverse_strips.cu: strips of lanes side by side, each lane with its own length.
+//! reverse_strips.cu: strips of interleaved lanes.
 
 use super::layout::parameters::dim;
 use super::layout::{Candidates, Layout, NOT_IN_PLACE, NO_ROW, ONLY_IN_PLACE};
@@ -14,37 +14,37 @@ use crate::cuda::{costs, kernels};
 use crate::plan::reverse_plan::Dimension;
 
 /// Strips of `strip` bytes of rows of whole words.
-pub(super) fn aligned(layout: &Layout<'_>, strip: u32, found: &mut Candidates) -> Result<(), RejectReason> {
-    let row = layout.side_by_side().ok_or(NO_ROW)?;
+pub(super) fn aligned(layout: &Layout<'_>, strip: u32, list: &mut Candidates) -> Result<(), RejectReason> {
+    let row = layout.interleaved().ok_or(NO_ROW)?;
     let word = layout.width.max(4);
     reject_if(!layout.rows_divide(row, word, word), ("rows of lanes are not multiples of {} bytes", word))?;
-    reject_if(strip < VEC16, ("strips of that many rows are narrower than {} bytes", VEC16))?;
+    reject_if(strip < VEC16, ("strips of all rows are narrower than {} bytes", VEC16))?;
     let grid = grid_of(layout, row, strip, THREADS_WANTED)?;
     let work = work(layout, row, strip, grid, false);
     let launch = Launch::new(layout.entry(&kernels::STRIPS, layout.width)?, grid, word, word);
-    found.add(layout, launch, work, &costs::STRIPS, layout.width, || parameters(layout, row, strip, 0))
+    list.add(layout, launch, work, &costs::STRIPS, layout.width, || parameters(layout, row, strip, 0))
 }
 
 /// Strips of `strip` bytes of rows of any size at any alignment. In place they have a kernel of their own.
 pub(super) fn unaligned<const IN_PLACE: bool>(
     layout: &Layout<'_>,
     strip: u32,
-    found: &mut Candidates,
+    list: &mut Candidates,
 ) -> Result<(), RejectReason> {
     let reason = if IN_PLACE { ONLY_IN_PLACE } else { NOT_IN_PLACE };
     reject_if(layout.in_place() != IN_PLACE, reason)?;
-    let row = layout.side_by_side().ok_or(NO_ROW)?;
+    let row = layout.interleaved().ok_or(NO_ROW)?;
     // Rows of wider elements are always whole words.
     reject_if(!layout.in_place() && layout.width >= 4, "it does not copy elements of 4 and 8 bytes")?;
     let is_narrow = strip < VEC16 && (!layout.in_place() || layout.width >= 4);
-    reject_if(is_narrow, ("strips of that many rows are narrower than {} bytes", VEC16))?;
+    reject_if(is_narrow, ("strips of all rows are narrower than {} bytes", VEC16))?;
     let grid = grid_of(layout, row, strip, THREADS_WANTED_UNALIGNED)?;
     let work = work(layout, row, strip, grid, true);
-    // Copying, the kernel for aligned strips of narrower elements has both forms.
+    // Out of place, the kernel for aligned strips of narrower elements has both forms.
     let family = if layout.in_place() { &kernels::UNALIGNED_STRIPS } else { &kernels::STRIPS };
     let access = if layout.in_place() { layout.width } else { layout.width.max(4) };
     let launch = Launch::new(layout.entry(family, layout.width)?, grid, layout.width, access);
-    found.add(layout, launch, work, &costs::UNALIGNED_STRIPS, layout.width, || parameters(layout, row, strip, 1))
+    list.add(layout, launch, work, &costs::UNALIGNED_STRIPS, layout.width, || parameters(layout, row, strip, 1))
 }
 
 /// The parameters of strips of `strip` bytes. There are at most as many as a grid can have thread blocks.
@@ -59,7 +59,7 @@ pub(super) fn parameters(layout: &Layout<'_>, row: &Dimension, strip: u32, unali
     }
 }
 
-/// The grid for strips of `strip` bytes. Copying, a thread block has as many threads as make a multiprocessor have the
+/// The grid for strips of `strip` bytes. Out of place, a thread block has as many threads as give an SM the
 /// wanted ones, with the thread blocks that fit there.
 fn grid_of(layout: &Layout<'_>, row: &Dimension, strip: u32, wanted: u32) -> Result<Grid, RejectReason> {
     let shared = u64::from(layout.axis.size) * u64::from(strip);
@@ -77,7 +77,7 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     let once = layout.work();
     let strips = layout.strips(row, strip) as f64;
     let rows = f64::from(layout.axis.size);
-    // Pieces of rows begin at multiples of so many bytes.
+    // Whether pieces of rows begin at multiples of a number of bytes.
     let whole = |bytes: u32| layout.rows_divide(row, bytes, bytes);
     let begins = f64::from((0..6).map(|n| SECTOR >> n).find(|&bytes| whole(bytes)).unwrap_or(1));
     let word = if layout.in_place() { layout.width } else { layout.width.max(4) };

@@ -125,7 +125,7 @@ fn dim_of(layout: &Layout<'_>, n: usize) -> ReverseDim {
 pub(super) fn transposed<const VECTORS: bool>(
     layout: &Layout<'_>,
     _: u32,
-    found: &mut Candidates,
+    list: &mut Candidates,
 ) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let sides = Sides::new(layout)?;
@@ -163,7 +163,7 @@ pub(super) fn transposed<const VECTORS: bool>(
     };
     let alignment = if VECTORS { VEC16 } else { layout.width };
     let launch = Launch::new(layout.entry(family, layout.width)?, grid, alignment, alignment);
-    found.add(layout, launch, work, costs, layout.width, || Transposed {
+    list.add(layout, launch, work, costs, layout.width, || Transposed {
         r: layout.parameters(blocks.into(), sides.others(layout, true).map(|n| dim_of(layout, n))),
         along_in: sides.along_in.along(layout),
         along_out: sides.along_out.along(layout),
@@ -221,8 +221,8 @@ impl Cuts {
         let reads_apart = along_output && along_input;
         let mut repeated = of_output.saturating_sub(1);
         if reads_apart && dimensions.iter().all(|cut| cut.place != axis) {
-            // What a tile reads of a sector is a part of what its neighbours along the axis read. The caches still have
-            // it, because these are of the same thread block, or of the next.
+            // A tile reads a part of a sector, and its neighbours along the axis read the rest. The caches still have
+            // it, because the same thread block or the next one moves these neighbours.
             let size = layout.axis.size;
             dimensions.insert(0, Cut { place: axis, size, elements: 1 });
             of_output += 1;
@@ -304,7 +304,7 @@ fn innermost(layout: &Layout<'_>, taken: &[Cut], stride: fn(&Dimension) -> u32) 
 
 /// Tiles of which each thread moves an element, without shared memory; not in place. `along_output`: elements of a tile
 /// along the output.
-pub(super) fn directly(layout: &Layout<'_>, along_output: u32, found: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn directly(layout: &Layout<'_>, along_output: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let is_one = innermost(layout, &[], |d| d.in_stride) == innermost(layout, &[], |d| d.out_stride);
     reject_if(is_one, "one dimension is the innermost of both tensors")?;
@@ -330,5 +330,5 @@ pub(super) fn directly(layout: &Layout<'_>, along_output: u32, found: &mut Candi
     let work = Work { misses: read + written, rounds: per_block.sqrt(), ..layout.work() };
     let entry = layout.entry(&kernels::TRANSPOSED_DIRECTLY, layout.width)?;
     let launch = Launch::new(entry, grid, layout.width, layout.width);
-    found.add(layout, launch, work, &costs::TRANSPOSED_DIRECTLY, layout.width, || cuts.parameters(layout, blocks))
+    list.add(layout, launch, work, &costs::TRANSPOSED_DIRECTLY, layout.width, || cuts.parameters(layout, blocks))
 }

@@ -1,4 +1,4 @@
-//! Do two coordinates of a strided tensor share an element? The answer is exact, and the time is bounded.
+//! Decides whether two coordinates of a strided tensor share an element, exactly and in bounded time.
 //!
 //! They do if Σ dᵢ·strideᵢ = 0 for some d, not all zero, with |dᵢ| < sizeᵢ. NumPy solves the same problem for arrays
 //! ("internal overlap") and limits its search. Here the search always ends: a tensor that gets this far has Πsizes ≤
@@ -103,7 +103,7 @@ fn meet_in_the_middle(group: &[Dimension]) -> bool {
     }
 }
 
-/// How many sums there are of these dimensions' differences.
+/// The number of sums that these dimensions' differences can have.
 fn sums(dimensions: &[Dimension]) -> u128 {
     dimensions.iter().map(|d| 2 * d.reach as u128 + 1).fold(1, u128::saturating_mul)
 }

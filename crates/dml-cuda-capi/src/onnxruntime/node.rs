@@ -1,4 +1,4 @@
-//! What all nodes share: a device, and the run's stream.
+//! The state that all nodes have: a device, and the run's stream.
 
 use dml_cuda::{Device, RawStream};
 use ort_sys::OrtKernelContext;
@@ -17,7 +17,7 @@ impl NodeDevice {
         self.device.ordinal().is_none()
     }
 
-    /// The run's stream. ONNX Runtime keeps the run's tensors until the work on it is done, and lets nobody else write
+    /// The run's stream. Until the work on it is done, ONNX Runtime keeps the run's tensors, and no one else writes
     /// them.
     pub fn stream(&self, context: *mut OrtKernelContext) -> Result<RawStream> {
         if self.is_on_host() {

@@ -12,7 +12,7 @@ use super::ort::{Result, MAX_RANK};
 use crate::frameworks::{element_count, zeros};
 use crate::library::IN_PLACE_RUNS;
 
-/// What ONNX calls the lengths and the axis of ReverseSequence, and what this library does.
+/// ONNX's names for the lengths and the axis of ReverseSequence, and this library's for the rest.
 const SEQUENCE: Names<'_> = Names { lengths: "sequence_lens", axis: "the time axis", ..SUBSEQUENCES };
 const SUBSEQUENCES: Names<'_> = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
 
@@ -34,7 +34,7 @@ impl Reverse {
             let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
             let width = if strings { Some(4) } else { element(element_type).map(|(_, width, _)| width) };
             let element_size = width.ok_or_else(|| {
-                format!("the element type of input is {element_type}, but must be of 1, 2, 4 or 8 bytes, or string")
+                format!("the element type of input is {element_type}, but must have 1, 2, 4 or 8 bytes, or be string")
             })?;
             ort.shape(lengths, |length_type, sizes| {
                 let mut of_lanes = [1; MAX_RANK];
@@ -98,7 +98,7 @@ fn check_sequences(
         return Err(format!("sequence_lens has shape {found:?}, but must have [{required}], the batch size").into());
     }
     if node.is_on_host() {
-        // SAFETY: ONNX Runtime's tensor is packed and on the host, and nobody writes it now.
+        // SAFETY: ONNX Runtime's tensor is packed and on the host, and no one writes it now.
         let checked = unsafe { lengths.check_lengths(TensorDataType::Int64, Some(shape[time])) };
         checked.map_err(|error| error.message(&SEQUENCE))?;
     }

@@ -59,7 +59,7 @@ impl NodeDevice {
         }
         // On the host: rounds floats.
         let mut floats = zeros::<f32>(count as usize)?;
-        // SAFETY: `floats` has that many elements.
+        // SAFETY: `floats` has `count` elements.
         unsafe { self.write(sequence, floats.as_mut_ptr().into(), context) }?;
         let to = ort.data(ort.output(context, &[count.into()])?)?.cast::<bf16>();
         for (k, &float) in floats.iter().enumerate() {
@@ -97,7 +97,7 @@ impl NodeDevice {
             return Ok(());
         }
         let address = self.ort.data(output)?.into();
-        // SAFETY: ONNX Runtime's tensor of that many elements, in memory of the node's device.
+        // SAFETY: this is ONNX Runtime's tensor of `count` elements, in memory of the node's device.
         unsafe { self.write(sequence, address, context) }
     }
 

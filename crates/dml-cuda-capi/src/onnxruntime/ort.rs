@@ -55,8 +55,8 @@ unsafe impl Sync for Ort {}
 /// which are valid during a callback.
 macro_rules! call {
     ($ort:expr, $function:ident($($argument:expr),* $(,)?)) => {{
-        // SAFETY: the table is live (`Ort::new`), and of at least version 18, which has the function; the arguments are
-        // ONNX Runtime's own objects, valid during the callback they came with, and live variables of this thread.
+        // SAFETY: the table is live (`Ort::new`), and its version is at least 18, which has the function; the arguments
+        // are ONNX Runtime's own objects, valid during the callback they came with, and live variables of this thread.
         let status = unsafe { ((*$ort.api).$function)($($argument),*) };
         if status.0.is_null() { Ok(()) } else { Err(Failure($ort.message(status))) }
     }};
@@ -231,7 +231,7 @@ impl Ort {
             let text = &bytes[offsets[from as usize]..offsets[from as usize + 1]];
             let mut buffer = null_mut();
             call!(self, GetResizedStringTensorElementBuffer(to, index, text.len(), &mut buffer))?;
-            // SAFETY: the buffer is the element's and has that many bytes; `text` is in this function's own copy.
+            // SAFETY: the buffer is the element's and has `text.len()` bytes; `text` is in this function's own copy.
             unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), text.len()) };
         }
         Ok(())

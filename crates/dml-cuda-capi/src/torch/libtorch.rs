@@ -130,7 +130,7 @@ impl Torch {
         let too_old = |symbol| failure(format!("this PyTorch must be 2.8 or newer: {symbol} is missing"));
         // SAFETY: libtorch's header declares these functions. The handle is never closed, so they stay.
         let cpu = unsafe { Cpu::find(&library) }.map_err(too_old)?;
-        // SAFETY: C++ headers declare them so since PyTorch 2.8 (python/tests/test_torch.py uses each). They stay, too.
+        // SAFETY: C++ headers declare them so since PyTorch 2.8 (python/tests/test_torch.py uses each). They also stay.
         let cpp = unsafe { Cpp::find(&library) };
         let cpp = cpp.map_err(|symbol| failure(format!("libtorch_cpu.so must have {symbol}, which is missing")))?;
         use TensorDataType::{Int32, Int64, UInt32, UInt64};

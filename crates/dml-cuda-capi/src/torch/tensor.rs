@@ -26,7 +26,7 @@ impl Drop for Tensor<'_> {
     }
 }
 
-/// What a kernel needs to know of a tensor.
+/// The properties of a tensor that a kernel needs.
 pub struct Description<'a> {
     pub tensor: &'a Tensor<'a>,
     pub sizes: &'a [i64],

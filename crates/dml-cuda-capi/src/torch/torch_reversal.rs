@@ -49,10 +49,10 @@ fn reverse(x: &Description, lengths: &Description, output: &Description, dim: i6
     }
     let of_output = if output.address == x.address { "x" } else { "the result" };
     let names = Names { input: "x", lengths: "lengths", output: of_output, axis: "dim" };
-    let in_words = |error: Error| Failure::of(error, &names);
+    let failure = |error: Error| Failure::of(error, &names);
     let Some((_, length_type)) = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype) else {
         let found = format!("PyTorch's dtype number {}", lengths.dtype);
-        return Err(in_words(LoweringError::ForeignLengthType { found }.into()));
+        return Err(failure(LoweringError::ForeignLengthType { found }.into()));
     };
     let arrays = ReversalArrays {
         input: x.foreign(),
@@ -73,12 +73,12 @@ fn reverse(x: &Description, lengths: &Description, output: &Description, dim: i6
     match unsafe { device.reverse_arrays(&arrays, stream) } {
         Err(Error::Lowering(LoweringError::Fold { .. })) => {
             if on_cpu {
-                // SAFETY: PyTorch's tensor on the host has integers of this type, and nobody writes them now.
-                unsafe { arrays.lengths.check_lengths(*length_type, None) }.map_err(|error| in_words(error.into()))?;
+                // SAFETY: PyTorch's tensor on the host has integers of this type, and no one writes them now.
+                unsafe { arrays.lengths.check_lengths(*length_type, None) }.map_err(|error| failure(error.into()))?;
             }
             reverse_on_copies(x, lengths, output, dim)
         }
-        done => done.map_err(in_words),
+        done => done.map_err(failure),
     }
 }
 
@@ -94,7 +94,7 @@ fn reverse_on_copies(x: &Description, lengths: &Description, output: &Descriptio
     output.tensor.copy(&copy)
 }
 
-/// Where a tensor is, in PyTorch's words.
+/// PyTorch's name for the device of a tensor.
 fn place(torch: &Torch, tensor: &Description<'_>) -> String {
     match (tensor.device_type, tensor.device_index) {
         (on, _) if on == torch.on_cpu => "cpu".to_owned(),

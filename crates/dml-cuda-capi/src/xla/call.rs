@@ -11,7 +11,7 @@ use super::ffi::*;
 use crate::input::list;
 use crate::status::{caught, text, wrong, Failure};
 
-/// Where the buffers are, with XLA's names.
+/// The platform of the buffers, with XLA's names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
     Cpu,
@@ -64,7 +64,7 @@ impl<'a> Call<'a> {
     pub fn attribute(&self, name: &str) -> Result<i64, Failure> {
         let attrs = &self.frame.attrs;
         for at in 0..attrs.size as usize {
-            // SAFETY: XLA's call frame has as many names, types and attributes as its `size`. A name is so many bytes.
+            // SAFETY: XLA's call frame has as many names, types and attributes as its `size`. A name has `len` bytes.
             let (kind, value, found) = unsafe {
                 let name = &**attrs.names.add(at);
                 (*attrs.types.add(at), *attrs.attrs.add(at), std::slice::from_raw_parts(name.ptr, name.len))
@@ -82,8 +82,8 @@ impl<'a> Call<'a> {
         wrong(format!("the call must have an attribute `{name}` of type i64"))
     }
 
-    /// The device of the buffers, and the stream of the call. XLA keeps the buffers until the work on its stream is
-    /// done, and lets nobody else write them.
+    /// The device of the buffers, and the stream of the call. Until the work on its stream is done, XLA keeps the
+    /// buffers, and no one else writes them.
     pub fn device(&self) -> Result<(Device, RawStream), Failure> {
         let device = match self.platform {
             Platform::Cpu => crate::device::cpu_device()?,

@@ -28,16 +28,16 @@ pub fn reverse_subsequences(call: &Call<'_>) -> Result<(), Failure> {
     if output.dtype != x.dtype {
         return wrong(format!("the result has XLA's type {}, but must have x's, {}", output.dtype, x.dtype));
     }
-    let in_words = |error: Error| Failure::of(error, &NAMES);
+    let failure = |error: Error| Failure::of(error, &NAMES);
     let Some((_, Some(length_type))) = element(lengths.dtype) else {
         let found = format!("XLA's type {}", lengths.dtype);
-        return Err(in_words(LoweringError::ForeignLengthType { found }.into()));
+        return Err(failure(LoweringError::ForeignLengthType { found }.into()));
     };
     let (input, lengths, output, element_size) = (x.tensor, lengths.tensor, output.tensor, width);
     let arrays = ReversalArrays { input, lengths, output, axis, element_size, length_type };
     let (device, stream) = call.device()?;
     // SAFETY: these are the call's buffers.
-    unsafe { device.reverse_arrays(&arrays, stream) }.map_err(in_words)
+    unsafe { device.reverse_arrays(&arrays, stream) }.map_err(failure)
 }
 
 /// The attributes are the bits of scalars of the result's type, from the lowest on.
@@ -54,6 +54,6 @@ pub fn fill_value_sequence(call: &Call<'_>) -> Result<(), Failure> {
     let count = element_count(tensor.sizes).map_err(Failure::argument)?;
     let sequence = LoweredSequence::packed(data_type, count, start, delta);
     let (device, stream) = call.device()?;
-    // SAFETY: this is the call's buffer, packed, with so many elements.
+    // SAFETY: this is the call's buffer, packed, with `count` elements.
     Ok(unsafe { device.run_lowered(&Lowered::Sequence(sequence), &[], tensor.address, stream) }?)
 }

@@ -292,10 +292,10 @@ static void arrays_at_once(void) {
     CHECK(memcmp(bytes + 9, "\3\2\1\4\5\6\7\10", 8) == 0 && bytes[0] == 9 && bytes[17] == 0);
     CHECK(dml_cuda_wait_for_stream(device, NULL, NULL, &error) == 0 && error == NULL);
     CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 2, NULL, &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
-    CHECK(dml_cuda_error_words(error, &names, &words) == 0);
+    CHECK(dml_cuda_error_message_with_names(error, &names, &words) == 0);
     CHECK(strcmp(words, "dim is 2, but must be from -2 to 1, of an x of 2 dimensions") == 0);
-    CHECK(dml_cuda_error_words(error, NULL, &words) == DML_CUDA_STATUS_INVALID_ARGUMENT);
-    CHECK(dml_cuda_error_words(error, &names, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_error_message_with_names(error, NULL, &words) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_error_message_with_names(error, &names, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     dml_cuda_free_string(words);
     dml_cuda_destroy_error(error);
     CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 1, bytes, &error) == DML_CUDA_STATUS_BINDING);
@@ -306,7 +306,7 @@ static void arrays_at_once(void) {
     CHECK(dml_cuda_error_violation_place(error, 0, &place) == 0);
     CHECK(place.Tensor == DML_CUDA_TENSOR_ROLE_INPUT && place.Index == -1 && strcmp(place.Field, "Sizes") == 0);
     CHECK(dml_cuda_error_violation_place(error, 99, &place) == DML_CUDA_STATUS_INVALID_ARGUMENT);
-    CHECK(dml_cuda_error_words(error, &names, &words) == 0);
+    CHECK(dml_cuda_error_message_with_names(error, &names, &words) == 0);
     CHECK(strstr(words, "x.Sizes is [65536, 65537], which is 4295032832 elements, but must be") == words);
     dml_cuda_free_string(words);
     dml_cuda_destroy_error(error);

@@ -5,7 +5,7 @@
 
 #include "dml_cuda.h"
 
-/* The library's allocations go through these functions, too. */
+/* The library's allocations also go through these functions. */
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);

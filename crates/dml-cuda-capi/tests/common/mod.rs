@@ -26,7 +26,7 @@ pub fn built() -> &'static Path {
     })
 }
 
-/// Where the library is installed, by users' script. It was moved there afterwards.
+/// The folder in which the users' script has installed the library. It was moved there afterwards.
 pub fn installed() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -74,7 +74,7 @@ pub fn run(program: &Path) -> Command {
     command
 }
 
-/// What a program prints. It must succeed.
+/// The output of a program, which must succeed.
 pub fn printed(command: &mut Command) -> String {
     let output = command.output().expect("it starts");
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -77,7 +77,7 @@ class ReverseSequence(unittest.TestCase):
             same(found.run(None, feeds)[0], feeds["x"])
 
     def test_lengths_that_do_not_fit_are_named(self):
-        """Also those of tensors without elements."""
+        """Lengths are checked, including those of tensors without elements."""
         for shape, lengths, words in [
             ((4, 3), [1, 5, 2], r"dml_cuda ReverseSequence: sequence_lens\[1\] is 5, but must be from 0 to 4, the size of the time axis"),
             ((4, 3), [1, 2, -1], r"sequence_lens\[2\] is -1, but must be from 0 to 4"),

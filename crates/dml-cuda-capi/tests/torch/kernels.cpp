@@ -1,4 +1,4 @@
-// Registers the kernels with the stand-in for libtorch, and calls them rightly and wrongly. Links neither.
+// Registers the kernels with the stub of libtorch, and calls them rightly and wrongly. Links neither.
 //   kernels TORCH               registers with the library TORCH
 //   kernels TORCH old           expects that it is too old
 //   kernels TORCH LIBRARY       loads LIBRARY, which registers

@@ -30,7 +30,7 @@ struct Library {
 
 static int live = 0;
 static int refusals = 0;
-// PyTorch keeps what nobody deletes.
+// PyTorch keeps libraries that are not deleted.
 static std::list<Library> libraries;
 static std::set<std::string> schemas;
 static std::map<std::string, Kernel> kernels;

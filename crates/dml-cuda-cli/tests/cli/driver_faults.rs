@@ -1,5 +1,5 @@
 //! A failing or outdated driver is reported, and is not mistaken for a machine without a GPU. A suite is timed on a
-//! GPU. The driver is a test double (`tests/driver_double`).
+//! GPU. The driver is a mock (`tests/driver_double`).
 
 use std::process::{Command, Output};
 
@@ -193,7 +193,7 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
     for words in ["baseline_of_copies.1mib", "baseline_of_fills.1mib", "baseline_of_fills.1mib --cold-l2"] {
         let words = format!("kernel {words} -i 3 -r 2 -a Fake");
         let printed = run(&words.split(' ').collect::<Vec<_>>());
-        // The double reports half a millisecond for two dispatches.
+        // The mock driver reports half a millisecond for two dispatches.
         assert!(printed.contains("\"gpu_milliseconds\":[0.25,0.25,0.25]"), "{printed}");
     }
     let without_copies = |name: &str| with_failure(folder.0.path(), "cuMemcpyDtoDAsync_v2", 1, 2, kernel(name)).0;
@@ -254,7 +254,7 @@ fn plain_work_moves_the_bytes_that_it_claims() {
     }
 }
 
-/// The kernels of the double do nothing, so results are wrong.
+/// The kernels of the mock driver do nothing, so results are wrong.
 #[test]
 fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
     let Some(folder) = double(None) else { return };
@@ -292,7 +292,7 @@ fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
     }
 }
 
-/// The kernels of the double do nothing: every case is timed, and found wrong.
+/// The kernels of the mock driver do nothing: every case is timed, and found wrong.
 #[test]
 fn a_bench_with_a_cold_l2_checks_what_it_times() {
     let Some(folder) = double(None) else { return };
@@ -319,7 +319,7 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
 #[test]
 fn a_kernel_that_is_timed_while_the_driver_fails_is_an_error_in_words() {
     let kernel = || kernel("fill.small_fill_of_64_bytes.f32.fill");
-    // What the double's kernels do not write is wrong, unless a call failed before.
+    // What the mock driver's kernels do not write is wrong, unless a call failed before.
     let words = |output: &Output| Some(text(&output.stderr)).filter(|said| !said.starts_with("ERROR: byte "));
     let Some((cases, errors)) = fail_every_call(kernel, words) else { return };
     assert!(cases > 100 && errors > 60, "{cases} {errors}");
@@ -370,11 +370,11 @@ hello='{"hello":{"tool":"x","provider":"CUDAExecutionProvider","device":"x","pci
     }
 }
 
-/// Also an error code that is unknown to cudarc and for which the driver has no text.
+/// Errors say what is known, even for a code that cudarc does not know and the driver does not describe.
 #[test]
 fn an_error_of_the_driver_says_what_is_known_and_what_to_do() {
     let Some(folder) = double(None) else { return };
-    let unknown = "failed: the driver has no words for it (CUDA error 4711); see this error";
+    let unknown = "failed: the driver does not describe it (CUDA error 4711); see this error";
     let prebuilt = "update the driver, or build without DML_CUDA_NVCC, because kernels/prebuilt loads with drivers from CUDA 12.0 on";
     let memory = "an earlier kernel of this process touched memory it must not; the process must end";
     let retain = "cuDevicePrimaryCtxRetain";
@@ -387,7 +387,7 @@ fn an_error_of_the_driver_says_what_is_known_and_what_to_do() {
         ("cuGraphLaunch", 2, &[4711], unknown),
         (retain, 1, &[1], "); see this error in the documentation of the CUDA driver API\n"),
         (retain, 1, &[222], &format!("); the PTX is newer than the driver: {prebuilt}\n")),
-        (retain, 1, &[218, 209], "); the GPU must be of compute capability 7.5 or higher\n"),
+        (retain, 1, &[218, 209], "); the GPU must have compute capability 7.5 or higher\n"),
         (retain, 1, &[2], "); free GPU memory\n"),
         (
             retain,

@@ -1,5 +1,5 @@
-//! What kernels do with a layout: sectors, accesses and misses. Each count is a guess that the costs are fitted to.
-//! docs/design/selection.md has what the numbers here are worth.
+//! Counts the memory traffic of kernels on a layout: sectors, accesses and misses. The coefficients are fitted to the
+//! counts. docs/design/selection.md has what the numbers here are worth.
 
 use super::{Layout, Walked};
 use crate::cuda::estimate::{ceil, Work, WARP};
@@ -11,7 +11,7 @@ const COMPETING: f64 = 4.0;
 /// The logarithm of the bytes that stay in the L1 cache.
 const LEAST_CACHE: f64 = 13.0;
 
-/// Sectors at the end of what moves of a lane in place, in the mean.
+/// Average number of sectors at the end of the moving part of a lane, in place.
 const ENDS: f64 = 1.25;
 
 /// The input or the output.
@@ -96,7 +96,7 @@ impl Layout<'_> {
         if !self.in_place() {
             return 1.0;
         }
-        let lanes = f64::from(self.side_by_side().map_or(1, |row| row.size.min(SECTOR / self.width)));
+        let lanes = f64::from(self.interleaved().map_or(1, |row| row.size.min(SECTOR / self.width)));
         let lane = f64::from(self.axis.size) * self.bytes(self.axis.out_stride) as f64;
         (lanes / (lanes + 1.0) + ENDS * f64::from(SECTOR) / lane).min(1.0)
     }
@@ -114,8 +114,8 @@ impl Layout<'_> {
         }
     }
 
-    /// Stores of the bytes that a vector has of a run whose end is inside it, in the mean: words, and elements narrower
-    /// than those.
+    /// Average number of stores for the bytes that a vector has of a run whose end is inside it: words, and elements
+    /// narrower than words.
     pub fn stores_of_end(&self) -> f64 {
         1.0 + 2.0 / f64::from(self.width)
     }
@@ -177,7 +177,7 @@ impl Layout<'_> {
         self.again(side, accesses.min(apart)) * missed_part
     }
 
-    /// Bytes that memory moves again for accesses at random positions. If lanes side by side are at positions that
+    /// Bytes that memory moves again for accesses at random positions. If interleaved lanes are at positions that
     /// differ, an element and its neighbours in a sector are accessed at different times. In between, the L2 cache
     /// loses the sector: never if what is accessed fits 0.35 of it, always from 0.7 of it on. A sector that is
     /// written in parts is also read, so that it counts three times.
@@ -215,8 +215,8 @@ impl Layout<'_> {
     }
 }
 
-/// Which part of that many bytes a cache does not keep: nothing up to 2 to the power of `least`, all at 64 times as
-/// many.
+/// The part of a number of bytes that a cache does not keep: nothing up to 2 to the power of `least`, all from 64 times
+/// that number on.
 pub(in crate::cuda::select) fn part_of_cache(bytes: f64, least: f64) -> f64 {
     ((bytes.max(1.0).log2() - least) / 6.0).clamp(0.0, 1.0)
 }

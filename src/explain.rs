@@ -257,7 +257,7 @@ impl fmt::Display for Explanation {
                 };
                 writeln!(
                     f,
-                    "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory a block, pointers at multiples of {alignment}, {specialized}"
+                    "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory per thread block, pointers at multiples of {alignment}, {specialized}"
                 )?;
             }
             for ExplainedKernel { kernel, variant, estimate, measured } in &mode.kernels {

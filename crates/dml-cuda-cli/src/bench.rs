@@ -1,4 +1,4 @@
-//! Cases are timed by a runner's process into a run. A report shows one run or several.
+//! `bench` times cases in a runner's processes and writes a results file. `report` shows one results file or several.
 
 mod compare;
 pub mod gpu;

@@ -39,7 +39,7 @@ pub fn page(command: Option<&str>) -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
-/// What clap does not know.
+/// The sections of the manual page that clap does not write.
 const SECTIONS: &str = r".SH EXIT STATUS
 0 if all went well. 1 if a model, a case or a file failed, or with \-\-validate a dispatchable is rejected. 2 if the options cannot be parsed,
 or with report \-\-fail\-on\-slower if the machine was not the same. 128 and a signal's number if one ended it: 130 by Ctrl\-C, 143 by SIGTERM.

@@ -133,7 +133,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What DxDispatch refuses besides the model's values. It tells a model by its name's ending, and ends an option's
+/// The reasons for which DxDispatch refuses a command line. It tells a model by its name's ending, and ends an option's
 /// value at the first space.
 fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String> {
     let has_space = |path: &Path| path.to_string_lossy().contains(' ');

@@ -12,7 +12,7 @@ pub use bench::{Bench, Repeated, Report, ReportFormat, Tier, Tune};
 
 use crate::names::{likeness, nearest};
 
-/// Runs a DxDispatch model on an NVIDIA GPU or on the CPU
+/// Run a DxDispatch model on an NVIDIA GPU or on the CPU
 ///
 /// The model uses DML_OPERATOR_FILL_VALUE_SEQUENCE and DML_OPERATOR_REVERSE_SUBSEQUENCES.
 #[derive(Parser)]
@@ -22,78 +22,78 @@ pub struct Options {
     #[command(subcommand)]
     pub command: Option<Command>,
 
-    /// The model, a JSON file
+    /// Read the model from this JSON file
     #[arg(value_name = "MODEL.json")]
     pub positional_model: Option<PathBuf>,
 
-    /// The model, in DxDispatch's spelling
+    /// Read the model from this JSON file, in DxDispatch's spelling
     #[arg(short = 'm', long = "model", value_name = "MODEL.json")]
     #[arg(hide_short_help = true)]
     pub model: Vec<PathBuf>,
 
-    /// DxDispatch runs the first model
+    /// Further models, of which DxDispatch runs the first
     #[arg(hide = true)]
     pub more_models: Vec<PathBuf>,
 
-    /// Device: a substring of a GPU's name, an ordinal, or `cpu`
+    /// Use the GPU with this text in its name or with this number, or `cpu`
     ///
-    /// By default the first GPU, or the CPU if there is no GPU.
+    /// The default is the first GPU, or the CPU if there is no GPU.
     #[arg(short, long)]
     pub adapter: Option<String>,
 
-    /// Show the devices, and run the model if one is given
+    /// Show the devices, then run the model if one is given
     #[arg(short, long = "show_adapters", alias = "show-adapters")]
     #[arg(hide_short_help = true)]
     pub show_adapters: bool,
 
-    /// Show the versions of the runner, of DirectML's rules and of the CUDA driver
+    /// Show the versions of dml-cuda, of DirectML's rules and of the CUDA driver
     #[arg(short = 'S', long = "show_dependencies", alias = "show-dependencies")]
     #[arg(hide_short_help = true)]
     pub show_dependencies: bool,
 
-    /// Iterations of the bind/dispatch/wait loop
+    /// Bind, dispatch and wait this many times
     #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations")]
     #[arg(default_value_t = 1, value_parser = count)]
     #[arg(help_heading = "Timing", value_name = "N")]
     pub dispatch_iterations: u32,
 
-    /// Dispatches in each iteration
+    /// Dispatch this many times in each iteration
     #[arg(short = 'r', long = "dispatch_repeat", alias = "dispatch-repeat", default_value_t = 1, value_parser = count)]
     #[arg(help_heading = "Timing", value_name = "N")]
     pub dispatch_repeat: u32,
 
-    /// On a GPU, queue the dispatches of an iteration one by one instead of as one CUDA graph
+    /// Queue the dispatches of an iteration one by one on a GPU, instead of as one CUDA graph
     #[arg(long)]
     #[arg(help_heading = "Timing", hide_short_help = true)]
     pub no_graph: bool,
 
-    /// On a GPU, compile kernels for the model's sizes and strides
+    /// Compile kernels for the model's sizes and strides on a GPU
     #[arg(long)]
     #[arg(help_heading = "Timing", hide_short_help = true)]
     pub specialize: bool,
 
-    /// On a GPU, time the kernels with the least estimates, and take the fastest
+    /// Autotune: time the most promising kernels on the GPU and use the fastest
     #[arg(long)]
     #[arg(help_heading = "Timing", hide_short_help = true)]
     pub measure: bool,
 
-    /// Milliseconds to run for, instead of a number of iterations
+    /// Run for this many milliseconds, instead of a number of iterations
     #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run", value_parser = count)]
     #[arg(help_heading = "Timing", hide_short_help = true, value_name = "MILLISECONDS")]
     pub milliseconds_to_run: Option<u32>,
 
-    /// Least milliseconds between the starts of two iterations
+    /// Start an iteration at least this many milliseconds after the one before
     #[arg(short = 'I', long = "dispatch_interval", alias = "dispatch-interval")]
     #[arg(default_value_t = 0, value_parser = count)]
     #[arg(help_heading = "Timing", hide_short_help = true, value_name = "MILLISECONDS")]
     pub dispatch_interval: u32,
 
-    /// Leave at most this many first samples out of the statistics
+    /// Exclude up to this many initial samples from the statistics
     #[arg(short = 'w', long = "warmup_samples", alias = "warmup-samples", default_value_t = 1, value_parser = count)]
     #[arg(help_heading = "Timing", hide_short_help = true, value_name = "N")]
     pub warmup_samples: u32,
 
-    /// 0: hot medians; 1: also initialization and cold timings; 2: also every iteration
+    /// Print hot medians at 0, also initialization and cold timings at 1, and also every iteration at 2
     #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity")]
     #[arg(default_value_t = 0, value_parser = verbosity)]
     #[arg(help_heading = "Timing", hide_short_help = true, value_name = "LEVEL")]
@@ -104,12 +104,12 @@ pub struct Options {
     #[arg(help_heading = "Timing", hide_short_help = true, value_name = "N")]
     pub max_gpu_time_measurements: Option<u32>,
 
-    /// Folder of input files, instead of the model's folder
+    /// Read input files from this folder, instead of the model's folder
     #[arg(long = "input_path", alias = "input-path", value_name = "FOLDER")]
     #[arg(help_heading = "Files", hide_short_help = true)]
     pub input_path: Option<PathBuf>,
 
-    /// Folder of written files, instead of the current folder
+    /// Write files into this folder, instead of the current folder
     #[arg(long = "output_path", alias = "output-path", value_name = "FOLDER")]
     #[arg(help_heading = "Files", hide_short_help = true)]
     pub output_path: Option<PathBuf>,
@@ -119,7 +119,7 @@ pub struct Options {
     #[arg(hide_short_help = true)]
     pub print_commands: bool,
 
-    /// Only check each dispatchable against DirectML's rules; allocate and run nothing
+    /// Check each dispatchable against DirectML's rules, without running it
     #[arg(long)]
     #[arg(help_heading = "Checks and explanations")]
     pub validate: bool,
@@ -129,36 +129,34 @@ pub struct Options {
     #[arg(help_heading = "Checks and explanations")]
     pub strict: bool,
 
-    /// Only explain how each dispatchable would run
+    /// Show how each dispatchable would run, without running it
     ///
-    /// Print the merged shape, kernels with estimates of their times, grids and bytes, and why other kernels cannot
-    /// run.
+    /// Print the merged shape, candidate kernels with estimated times, grids, bytes, and why other kernels were
+    /// rejected.
     #[arg(long, conflicts_with = "validate")]
     #[arg(help_heading = "Checks and explanations")]
     pub explain: bool,
 
-    /// With --explain, plan for this GPU, which the machine need not have: t4, l4, a100, h100, h200, b200, or
+    /// Explain for this GPU, which the machine need not have: t4, l4, a100, h100, h200, b200, or
     /// shared=KIB,sm=COUNT[,clusters] and more figures (docs/cli.md)
     #[arg(long, requires = "explain", conflicts_with_all = ["adapter", "measure"])]
     #[arg(help_heading = "Checks and explanations", hide_short_help = true)]
     pub target: Option<dml_cuda::GpuTarget>,
 
-    /// With --validate, apply the rules of this version of DirectML, such as 1.8.0; `all` lists the recorded versions
-    /// that accept
+    /// Validate by the rules of this version of DirectML, such as 1.8.0, or list with `all` the recorded versions that
+    /// accept
     #[arg(long, value_name = "VERSION", value_parser = versions)]
     #[arg(requires = "validate", conflicts_with = "feature_level")]
     #[arg(help_heading = "Checks and explanations", hide_short_help = true)]
     pub directml: Option<Versions>,
 
-    /// The feature level whose rules apply, such as 5_0
+    /// Apply the rules of this feature level, such as 5_0
     #[arg(long = "feature-level", aliases = ["feature_level", "dml_feature_level"], value_name = "LEVEL")]
     #[arg(default_value = FeatureLevel::HIGHEST.name())]
     #[arg(help_heading = "Checks and explanations", hide_short_help = true)]
     pub feature_level: FeatureLevel,
 
-    /// Lines of text or of JSON
-    ///
-    /// Print DxDispatch's lines, or one JSON object per line.
+    /// Print DxDispatch's lines, or one JSON object per line
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 
@@ -241,17 +239,17 @@ fn verbosity(text: &str) -> Result<u32, String> {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Time cases, and write a run
+    /// Time cases and write a results file
     Bench(Bench),
-    /// Show a run, or compare runs with the first one
+    /// Show a results file, or compare several with the first one
     Report(Report),
     /// Time every kernel on random layouts and report how much the cost model loses
     Tune(Tune),
-    /// Write the models of `bench` into a folder, to look at or to run with other tools
+    /// Write the models of `bench` into a folder, for reading or for other tools
     Suite {
-        /// A new folder
+        /// Write into this new or empty folder
         folder: PathBuf,
-        /// How large the tensors are
+        /// Limit the size of the tensors
         #[arg(long, value_enum, default_value_t = Tier::Standard)]
         tier: Tier,
     },
@@ -264,14 +262,14 @@ pub enum Command {
         #[command(flatten)]
         repeated: Repeated,
     },
-    /// Print the JSON Schema of a model, by which editors complete and check one
+    /// Print the JSON Schema of models, by which editors complete and check them
     Schema,
-    /// Print the completions of a shell
+    /// Print the completion script of a shell
     Completions {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Print the manual page of this program, or of one of its commands
+    /// Print the manual page of dml-cuda, or of one of its commands
     Man {
         #[arg(value_name = "COMMAND")]
         command: Option<String>,

@@ -1,4 +1,4 @@
-//! What tells runs and reports from other files.
+//! Marks that tell runs and reports from other files.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
     struct Versioned {
         schema: u32,
     }
-    let unreadable = |error| format!("it is not JSON with a schema: {}", shown(&in_our_words(&error)));
+    let unreadable = |error| format!("it is not JSON with a schema: {}", shown(&plain_message(&error)));
     let Versioned { schema } = serde_json::from_str(text).map_err(unreadable)?;
     let release = match schema.cmp(&known) {
         Ordering::Less => "an older",
@@ -23,8 +23,8 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
     Err(format!("its schema is {schema}, but must be {known}: {release} release of dml-cuda wrote it"))
 }
 
-/// What serde found, as the other errors say it.
-pub fn in_our_words(error: &serde_json::Error) -> String {
+/// Converts an error of serde to the style of the other messages.
+pub fn plain_message(error: &serde_json::Error) -> String {
     const WORDS: [(&str, &str); 13] = [
         ("no variant of enum Outcome found in flattened data", "without each, medians, bytes, error or not_compared"),
         ("missing field", "without the member"),

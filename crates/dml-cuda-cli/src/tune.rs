@@ -30,13 +30,13 @@ const MODES: [(&str, bool); 2] = [("copying", false), ("in place", true)];
 /// A kernel is slower specialized if it takes more than this multiple of the generic time.
 const SLOWER: f64 = 1.03;
 
-/// What outputs contain before they are written.
+/// The bytes of outputs before they are written.
 const POISON: u8 = 0xa5;
 
 /// The times of the chosen kernels over those of the fastest: by mode, and by mode and kind.
 type Losses = BTreeMap<String, Vec<f64>>;
 
-/// What is measured of all layouts.
+/// The measurements of all layouts.
 #[derive(Default)]
 struct Found {
     losses: Losses,
@@ -175,7 +175,7 @@ fn copied(layout: &Layout, device: &Device, gpu: &Gpu) -> Result<f64> {
     Ok(median(&samples.gpu) * 1e3)
 }
 
-/// What an operator makes of an input, lengths, and an output with these bytes before.
+/// The output of an operator for an input and lengths, if it had these bytes before.
 fn result(
     operator: &CompiledOperator,
     [input, lengths, output]: &[Buffer; 3],

@@ -1,4 +1,4 @@
-//! What writes leave behind if they fail, or if a signal ends the process: nothing that this process has made.
+//! Removes unfinished files if a write fails or a signal ends the process, so that nothing of them is left.
 
 use std::fs;
 use std::io::{self, ErrorKind::AlreadyExists};
@@ -63,21 +63,21 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
 
 /// Fills a folder, which is new or empty, or leaves nothing in it. Two processes never fill one folder.
 pub fn fill(folder: &Path, fill: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    let in_words = |error: io::Error| error.to_string();
+    let message = |error: io::Error| error.to_string();
     all_or_nothing(|| {
-        make_folder(folder).map_err(in_words)?;
+        make_folder(folder).map_err(message)?;
         // One process makes this file, and has it until the folder is full.
         let claim = folder.join(".dml-cuda-unfinished");
         make(&claim, |claim| fs::File::create_new(claim).map(drop)).map_err(|error| match error.kind() {
             AlreadyExists => "it is being filled by another process, or by one that was killed, but must be new".into(),
-            _ => in_words(error),
+            _ => message(error),
         })?;
-        if fs::read_dir(folder).map_err(in_words)?.count() > 1 {
+        if fs::read_dir(folder).map_err(message)?.count() > 1 {
             return Err("it is not empty, but must be new".to_owned());
         }
         fill()?;
         let mut unfinished = unfinished();
-        fs::remove_file(&claim).map_err(in_words)?;
+        fs::remove_file(&claim).map_err(message)?;
         unfinished.clear();
         Ok(())
     })

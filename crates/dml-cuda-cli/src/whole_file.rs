@@ -93,8 +93,9 @@ fn is_held(error: &io::Error) -> bool {
     }
 }
 
-/// An error in words that say what to do. What is not there yet is not open.
-fn in_words(target: &Path) -> impl Fn(io::Error) -> String + '_ {
+/// Describes an error of a file, with advice if another program may have it open. A file that does not exist is not
+/// open.
+fn with_advice(target: &Path) -> impl Fn(io::Error) -> String + '_ {
     let is_open = |error: &io::Error| is_held(error) && target.exists();
     let advice = "it may be open in another program, but must be closed there: ";
     move |error| format!("{}{error}", if is_open(&error) { advice } else { "" })
@@ -105,18 +106,18 @@ fn in_words(target: &Path) -> impl Fn(io::Error) -> String + '_ {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let (target, replaced) = target(path)?;
     if replaced.is_some() && holds(&target, schema::is_run) {
-        return Err("it is a run, which only --overwrite replaces; choose another name".to_owned());
+        return Err("it is a results file, which only --overwrite replaces; choose another name".to_owned());
     }
     all_or_nothing(|| {
         make_folder(folder(&target)).map_err(|error| error.to_string())?;
-        replace(&target, replaced, bytes).map_err(in_words(&target))
+        replace(&target, replaced, bytes).map_err(with_advice(&target))
     })
 }
 
 /// Writes a run or a report, a new file or over an older one, as the caller tells one.
 pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
     let (target, replaced) = may_write_result(path, overwrite, is_run)?;
-    all_or_nothing(|| replace(&target, replaced, bytes).map_err(in_words(&target)))
+    all_or_nothing(|| replace(&target, replaced, bytes).map_err(with_advice(&target)))
 }
 
 /// Saves a result that cannot be under its name: next to it, or in the temporary folder. The end of the error says
@@ -142,11 +143,13 @@ fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> 
     }
     // Open, it stays readable until it is known for what it is.
     let _open =
-        replaced.as_ref().filter(|_| overwrite).map(|_| open(&target)).transpose().map_err(in_words(&target))?;
+        replaced.as_ref().filter(|_| overwrite).map(|_| open(&target)).transpose().map_err(with_advice(&target))?;
     match &replaced {
-        Some(_) if !overwrite => Err("it is there, but must be new; --overwrite replaces a run or a report".to_owned()),
+        Some(_) if !overwrite => {
+            Err("the file exists, but must be new; --overwrite replaces a results file or a report".to_owned())
+        }
         Some(_) if !is_run(&target) && !holds(&target, schema::is_report) => {
-            Err("it is neither a run nor a report, which is all that --overwrite replaces".to_owned())
+            Err("it is neither a results file nor a report, which is all that --overwrite replaces".to_owned())
         }
         _ => Ok((target, replaced)),
     }
@@ -158,7 +161,7 @@ pub fn can_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool)
     match replaced.map(|_| OpenOptions::new().write(true).open(&target)).transpose() {
         Ok(opened) if opened.is_some() || is_stream(&target) => Ok(()),
         // EACCES: a file of another user can be replaced.
-        Err(error) if error.raw_os_error() != Some(13) => Err(in_words(&target)(error)),
+        Err(error) if error.raw_os_error() != Some(13) => Err(with_advice(&target)(error)),
         _ => {
             let made = tempfile::tempfile_in(folder(&target)).map(drop);
             made.map_err(|error| format!("no file can be made in the folder {}: {error}", shown_path(folder(&target))))
@@ -171,7 +174,7 @@ pub fn is_stream(path: &Path) -> bool {
     is_stdout(path) || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Where standard output is a file, a second file of its own would lose what is printed.
+/// Whether a path is the file of standard output. Writing it a second time would lose what is printed.
 fn is_stdout(path: &Path) -> bool {
     matches!(path.to_str(), Some("-" | "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1"))
 }
@@ -241,7 +244,7 @@ fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Resul
         }
         begun => begun?,
     };
-    // Before the first byte, so that nobody else reads a private file.
+    // Before the first byte, so that no one else reads a private file.
     let mode = replaced.as_ref().map_or(Ok(()), |replaced| take_over(file.as_file(), replaced));
     // Errors of the file itself do not have its name.
     let written = file.as_file_mut().write_all(bytes);
@@ -314,8 +317,8 @@ mod tests {
         assert!(tries > 10 && begun.elapsed() >= Duration::from_secs(2), "{tries}");
         assert!(!may_pass(&io::ErrorKind::NotFound.into(), Instant::now()));
         let advice = "it may be open in another program, but must be closed there: ";
-        assert!(in_words(Path::new("."))(held).starts_with(advice));
-        let absent = in_words(Path::new("absent"))(io::ErrorKind::ResourceBusy.into());
+        assert!(with_advice(Path::new("."))(held).starts_with(advice));
+        let absent = with_advice(Path::new("absent"))(io::ErrorKind::ResourceBusy.into());
         assert!(!absent.contains("open in another program"), "{absent}");
     }
 }

@@ -26,8 +26,8 @@ pub use verdict::{Group, Verdict};
 /// Characters of a run's name.
 const NAME: usize = 40;
 
-/// What sentences and tables call runs: by the only part of their labels that differs, which are the tool, the device
-/// and the file, else by the labels. Runs that still have one name get a letter as well.
+/// The names of runs in sentences and tables: the only part of their labels that differs, which are the tool, the
+/// device and the file, else by the labels. Runs that still have one name get a letter as well.
 fn names(runs: &[Run]) -> Vec<String> {
     let parts = |run: &'_ Run| {
         let without_file = run.label.strip_suffix(&run.file).and_then(|rest| rest.strip_suffix(", "));
@@ -51,7 +51,7 @@ fn names(runs: &[Run]) -> Vec<String> {
 pub struct Comparison {
     /// One for each run after the first, or one of the only run.
     pub verdicts: Vec<Verdict>,
-    /// What a reader must know before the figures.
+    /// Warnings that a report prints above its tables.
     pub warnings: Vec<Warning>,
     pub runs: Vec<RunSummary>,
     pub rows: Vec<Row>,
@@ -59,11 +59,11 @@ pub struct Comparison {
     pub threshold: f64,
     /// Outputs of the first run and another, one for each other run.
     pub outputs: Vec<Outputs>,
-    /// What is not compared, and why.
+    /// The cases that are not compared, with the reason.
     pub not_compared: BTreeSet<String>,
     /// One for each run after the first: why no case of it is compared.
     pub other_machine: Vec<Option<String>>,
-    /// What tells a report.
+    /// The mark by which a report is known.
     report: &'static str,
 }
 
@@ -107,7 +107,7 @@ impl Row {
         self.cells[run].is_some() || self.causes[run].is_some()
     }
 
-    /// What verdict `n` is about: a speed-up, or the only run's share of the baseline's speed.
+    /// The figure of verdict `n`: a speedup, or the only run's share of the baseline's speed.
     pub fn point(&self, n: usize) -> Option<Point> {
         match self.cells.len() {
             1 => self.cells[0].as_ref()?.of_baseline.map(|share| (share, (share, share))),
@@ -161,7 +161,7 @@ impl Comparison {
             || self.outputs.iter().any(|outputs| outputs.shared() > 0)
     }
 
-    /// What became of the outputs, and what is not compared.
+    /// Lines about the outputs, and about the cases that are not compared.
     pub fn notes(&self) -> Vec<String> {
         let names = |n: usize| [&*self.runs[0].name, &self.runs[n + 1].name];
         let outputs = self.outputs.iter().enumerate().flat_map(|(n, outputs)| outputs.notes(names(n)));

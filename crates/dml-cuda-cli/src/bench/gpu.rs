@@ -20,7 +20,7 @@ pub enum Way {
     InGraph,
 }
 
-/// What is done with a buffer.
+/// The work on a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A copy of another buffer, by the driver.
@@ -147,7 +147,7 @@ impl Gpu {
     }
 }
 
-/// The words of a failure of the driver.
+/// Describes a failure of the driver.
 fn failed(verb: &'static str) -> impl Fn(DriverError) -> String {
     move |error| format!("cuda: {verb} failed: {error} (CUDA error {})", error.0 as u32)
 }

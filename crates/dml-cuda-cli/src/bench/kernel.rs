@@ -82,7 +82,8 @@ fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Re
     gpu.fastest(&Memory { from: &from, to: &to, bytes }, kinds, &[Way::InGraph, Way::Queued], times)
 }
 
-/// What a baseline on the CPU reads, which a fill does not, and writes. Untouched pages would all be one page of zeros.
+/// The memory that a baseline on the CPU reads, which a fill does not, and writes. It is touched, because untouched
+/// pages would all be one page of zeros.
 fn memory_on_cpu(work: &Work) -> Result<(Vec<u8>, Vec<u8>)> {
     let bytes = usize::try_from(work.bytes)?;
     let read = if work.mode == Mode::BaselineOfCopies { bytes / 2 } else { 0 };
@@ -197,7 +198,7 @@ fn write_random_bytes(buffer: &Buffer) -> Result<()> {
     Ok(parts(buffer).try_for_each(|(at, length)| buffer.write(at, &RANDOM[..length]))?)
 }
 
-/// Where the parts of a buffer begin, and their bytes.
+/// The beginnings of a buffer's parts, and their bytes.
 fn parts(buffer: &Buffer) -> impl Iterator<Item = (u64, usize)> {
     let size = buffer.size_in_bytes();
     (0..size).step_by(RANDOM_BYTES).map(move |at| (at, (size - at).min(RANDOM_BYTES as u64) as usize))

@@ -1,4 +1,4 @@
-//! What a run ran on.
+//! Describes the machine of a run.
 
 use std::process::Command;
 use std::time::Duration;

@@ -29,7 +29,7 @@ pub fn percent(fraction: f64) -> String {
     format!("{:.0} %", fraction * 100.0)
 }
 
-/// A positive number with so many significant digits, or all of its whole part, in groups of three.
+/// A positive number with `digits` significant digits, or all of its whole part, in groups of three.
 pub fn significant(value: f64, digits: usize) -> String {
     // In this form the exponent is that of the rounded number.
     let scientific = format!("{value:.*e}", digits - 1);

@@ -18,8 +18,8 @@ pub const TOO_LONG: &str = "it took more than";
 /// The exit code that a signal asks for, or 0.
 static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 
-/// Makes signals end the runner's process, after which files are written and folders removed. A second signal ends this
-/// program, too.
+/// Makes signals end the runner's process, after which files are written and folders removed. A second signal also ends
+/// this program.
 pub fn end_on_signals() {
     signals::on_end(|code| {
         if INTERRUPTED.swap(code, Ordering::Relaxed) > 0 {
@@ -123,7 +123,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// What was printed, from the beginning.
+/// Reads everything that was printed.
 fn read(file: &mut File) -> Result<String, String> {
     let mut bytes = Vec::new();
     file.rewind()

@@ -19,7 +19,7 @@ use crate::{schema, whole_file};
 /// Reports on the runs, the first of which the others are compared with.
 pub fn report(options: &Report) -> Result<ExitCode, String> {
     if options.fail_on_slower && options.runs.len() == 1 {
-        complain!("ERROR: --fail-on-slower compares runs, of which there must be two or more");
+        complain!("ERROR: --fail-on-slower compares results files, of which there must be at least two");
         return Ok(ExitCode::from(2));
     }
     let runs = read(options)?;
@@ -29,14 +29,14 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     let is_input =
         |path: &Path, run: &PathBuf| matches!((path.canonicalize(), run.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if let Some(path) = to.filter(|path| options.runs.iter().any(|run| is_input(path, run))) {
-        return Err(format!("{}: it is a run of this report, but must be another file", shown_path(path)));
+        return Err(format!("{}: it is a results file of this report, but must be another file", shown_path(path)));
     }
     let in_file = |error: String| format!("{}: {error}", shown_path(to.unwrap_or(Path::new(""))));
     to.map_or(Ok(()), |path| whole_file::can_write_result(path, options.overwrite, Run::is_at)).map_err(in_file)?;
     let comparison = Comparison::new(&runs, options.threshold);
     let has_causes = |row: &Row| row.causes.iter().any(Option::is_some);
     if runs.len() > 1 && !comparison.is_compared() && !comparison.rows.iter().any(has_causes) {
-        return Err("the runs share no case and no output, but must be of the same cases".to_owned());
+        return Err("the results files share no case and no output, but must have the same cases".to_owned());
     }
     let written = schema::marked(&written(&comparison, format)?);
     match to {
@@ -72,7 +72,10 @@ fn read(options: &Report) -> Result<Vec<Run>, String> {
     let mut runs = options.runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     let (labels, most) = (&options.label, runs.len());
     if labels.len() > most {
-        return Err(format!("--label is given {} times, but must be at most {most}, once a run", labels.len()));
+        return Err(format!(
+            "--label is given {} times, but must be at most {most}, once for each results file",
+            labels.len()
+        ));
     }
     runs.iter_mut().zip(labels).for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);

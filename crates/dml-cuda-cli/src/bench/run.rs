@@ -40,12 +40,12 @@ pub struct Run {
     pub suite: String,
     /// In the suite's order.
     pub cases: Vec<Timed>,
-    /// What each small model wrote.
+    /// The output of each small model.
     #[serde(default)]
     pub outputs: BTreeMap<String, Output>,
 }
 
-/// What ran, and where. Empty strings if unknown.
+/// The program that ran, and its machine. Unknown strings are empty.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(default)]
 #[serde(expecting = "an object")]
@@ -90,7 +90,7 @@ pub enum Outcome {
     Each(Vec<f64>),
     /// Medians of several iterations. Their samples are unknown.
     Medians(Vec<f64>),
-    /// What a small model wrote, in hexadecimal digits.
+    /// The output of a small model, in hexadecimal digits.
     Bytes(String),
     /// The case failed: the cause, in one line.
     Error(String),
@@ -139,7 +139,7 @@ impl Outcome {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(expecting = "an object")]
 pub struct Output {
-    /// As that of a case.
+    /// The model of the output, as in a case.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
     #[serde(flatten)]
@@ -153,15 +153,15 @@ impl Run {
     /// Reads and checks a run.
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: String| format!("{}: {error}", shown_path(path));
-        let unreadable = |error: &dyn std::fmt::Display| failed(format!("the run cannot be read: {error}"));
+        let unreadable = |error: &dyn std::fmt::Display| failed(format!("the results cannot be read: {error}"));
         // A run may come through a pipe, but not without end.
         let text = whole_file::read_input(path, "").and_then(whole_file::text).map_err(|error| unreadable(&error))?;
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;
         let mut run: Self = serde_json::from_str(text)
-            .map_err(|error| failed(format!("this is no run: {}", shown(&schema::in_our_words(&error)))))?;
-        // Runs of older releases do not say which lanes are side by side.
+            .map_err(|error| failed(format!("this is no results file: {}", shown(&schema::plain_message(&error)))))?;
+        // Runs of older releases do not say which lanes are interleaved.
         let works = suite::all().filter(|case| case.descriptor.is_some()).filter_map(|case| case.work.as_ref());
         let side_by_side: BTreeSet<&str> = works.filter(|work| work.side_by_side).map(|work| &*work.case).collect();
         for timed in &mut run.cases {

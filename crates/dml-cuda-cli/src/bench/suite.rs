@@ -18,7 +18,7 @@ use crate::{schema, unfinished, whole_file};
 /// A line of the document. Names and order stay, so that old runs can be compared.
 #[derive(Clone, Deserialize)]
 pub struct Case {
-    /// Its model and its dispatchable have this name, too.
+    /// The name of the case, its model and its dispatchable.
     pub name: String,
     /// None if its output is compared instead of its time.
     #[serde(flatten)]
@@ -31,7 +31,8 @@ pub struct Case {
     pub misaligned: u64,
     #[serde(default)]
     pub lengths: Lengths,
-    /// As DxDispatch has it. Plain fills, which are no operator of DirectML, and cases of ONNX alone have none.
+    /// The descriptor as DxDispatch writes it. Plain fills, which are no operator of DirectML, and cases of ONNX alone
+    /// have none.
     pub descriptor: Option<Value>,
     /// The node that does the same in ONNX.
     pub onnx: Option<Value>,

@@ -102,7 +102,7 @@ fn is_printed(options: &Bench) -> bool {
     whole_file::is_stream(&options.output)
 }
 
-/// Where the bar is not drawn, on no terminal, a line tells each tenth.
+/// Moves the bar on. Where it is not drawn, because there is no terminal, a line tells each tenth.
 fn advance(bar: &ProgressBar) {
     bar.inc(1);
     let (done, count) = (bar.position(), bar.length().unwrap_or(1));

@@ -1,4 +1,4 @@
-//! What is timed: a case, and the name that runs share.
+//! The work of a case, and the name that runs share.
 
 use std::fmt;
 
@@ -15,16 +15,16 @@ pub struct Work {
     pub mode: Mode,
     /// Bytes that it must move at least.
     pub bytes: u64,
-    /// Whether neighbors in memory belong to lanes with lengths of their own.
+    /// Whether neighbours in memory belong to lanes with lengths of their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub side_by_side: bool,
 }
 
-/// What reports group, in their order.
+/// The groups of cases in a report, in their order.
 pub const GROUPS: [&str; 5] = [
     "fills",
     "rows and blocks, each with one length",
-    "lanes side by side, each with a length",
+    "interleaved lanes, each with a length",
     "less than 1 MB",
     "in place",
 ];
@@ -48,7 +48,7 @@ impl Work {
     }
 }
 
-/// What a case does with its memory.
+/// The way in which a case uses its memory.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     #[serde(rename = "fill")]
@@ -57,7 +57,7 @@ pub enum Mode {
     Copy,
     #[serde(rename = "in place")]
     InPlace,
-    /// A plain copy: the baseline of copying and of working in place.
+    /// A plain copy: the baseline of reversals out of place and in place.
     #[serde(rename = "baseline of copies")]
     BaselineOfCopies,
     /// A plain fill: the baseline of fills.

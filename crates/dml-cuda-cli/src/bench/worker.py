@@ -113,7 +113,7 @@ def check(case, inputs, found):
 
 
 def library_runs(library):
-    """How many nodes the library ran in this process."""
+    """The number of nodes that the library ran in this process."""
     counters = (ctypes.c_uint64 * 3)()  # Nodes, runs, runs in place.
     if ctypes.CDLL(library).dml_cuda_onnxruntime_counters(ctypes.byref(counters), None) != 0:
         raise RuntimeError(f"{library} does not count its runs")
@@ -235,7 +235,7 @@ def short(provider):
 
 
 def hello(settings):
-    """What runs the cases. Completes the settings."""
+    """The device that runs the cases. Completes the settings."""
     if MISSING:
         raise RuntimeError(MISSING)
     ordinal = settings["device_id"]

@@ -37,7 +37,7 @@ pub struct Findings {
 pub struct Unread {
     /// The place of its object.
     pub object: String,
-    /// What it is, with its own place.
+    /// A description of the member, with its own place.
     pub found: String,
     /// The nearest name that something would read.
     pub nearest: Option<&'static str>,
@@ -106,9 +106,9 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Whether RapidJSON 1.1.0, the parser of DxDispatch, reads a number with its value. It refuses large integers before it
-/// sees their exponents. It reads zeros and numbers below the smallest double as other numbers, or crashes, unless it
-/// takes its exact arithmetic or sees early that they are zero.
+/// Whether RapidJSON 1.1.0, the parser of DxDispatch, reads a number with its value. It refuses large integers before
+/// it sees their exponents. It reads zeros and numbers below the smallest double as other numbers, or crashes, unless
+/// it takes its exact arithmetic or sees early that they are zero.
 fn rapidjson_reads(number: &str) -> bool {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

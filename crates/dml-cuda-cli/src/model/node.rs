@@ -16,7 +16,7 @@ pub struct Node<'a> {
     document: &'a Document<'a>,
 }
 
-/// Where a value is, from the root on.
+/// The location of a value, from the root on.
 #[derive(Clone)]
 enum Path<'a> {
     Root,

@@ -44,7 +44,7 @@ fn dispatch(model: &Model, uses: &Uses, command: &Command, node: &Node) -> Resul
             let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")) else { return Ok(()) };
             if let Some(rounded) = rounded_element(desc).filter(|_| uses[output].0 > 1) {
                 let required =
-                    "of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
+                    "a fill of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
                 node.refuse(format!("a fill with the element {rounded}"), required);
             }
             Ok(())
@@ -103,8 +103,8 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(Str
         return None;
     }
     let required =
-        format!("of lengths up to {axis_size}, the size of the axis, because DirectML does not clamp a length");
-    Some((format!("with a length of {longest}"), required))
+        format!("one of lengths up to {axis_size}, the size of the axis, because DirectML does not clamp a length");
+    Some((format!("a tensor with a length of {longest}"), required))
 }
 
 /// The longest of the lengths that begin at a byte, in dimensions with their sizes and steps in bytes.

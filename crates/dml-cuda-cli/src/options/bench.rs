@@ -7,53 +7,53 @@ use serde::Deserialize;
 
 #[derive(Args)]
 pub struct Bench {
-    /// The run that is written; `-` is standard output
+    /// Write the results to this file, or to standard output if it is `-`
     #[arg(short, long, value_name = "RUN.json")]
     pub output: PathBuf,
-    /// Replace an older run, once this one is complete
+    /// Replace an older results file, once the new one is complete
     #[arg(long)]
     pub overwrite: bool,
-    /// How large the tensors are
+    /// Limit the size of the tensors
     #[arg(long, value_enum, default_value_t = Tier::Standard)]
     pub tier: Tier,
-    /// Only cases whose names hold this
+    /// Time only cases whose names contain this text
     ///
-    /// Baselines are left out, without which a report decides nothing about two runs on one device.
+    /// This skips the baselines, so a report cannot compare two results files of one device.
     #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub only: Option<String>,
-    /// Samples of a case, at most 1000
+    /// Take this many samples of each case, at most 1000
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub samples: u32,
-    /// Seconds that a case may take
+    /// Stop a case after this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(hide_short_help = true)]
     pub timeout: u32,
-    /// What runs the cases: DxDispatch or `onnxruntime` [default: this program]
+    /// Time the cases with this program, such as DxDispatch, or with `onnxruntime` [default: dml-cuda]
     ///
-    /// A path, such as that of DxDispatch or of a program with the same output, or the word `onnxruntime`.
+    /// This is the path of DxDispatch or of a program with the same output, or the word `onnxruntime`.
     #[arg(long, value_name = "PROGRAM")]
     pub runner: Option<PathBuf>,
-    /// The runner's device: part of a name, or a number
+    /// Use the runner's device with this text in its name or with this number
     #[arg(short, long)]
     pub adapter: Option<String>,
-    /// Time on a GPU with a cold L2, and check the results
+    /// Time on a GPU with a cold L2 cache, and check the results
     ///
-    /// Each case has random data and is next to its own baseline.
+    /// Each case has random data and is timed next to its own baseline.
     #[arg(long, conflicts_with_all = ["runner", "tier"])]
     pub cold_l2: bool,
-    /// With --runner onnxruntime: cuda, cpu, dml, or the name of an execution provider
+    /// Use this execution provider of ONNX Runtime: cuda, cpu, dml, or the name of another
     #[arg(long)]
     #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub provider: Option<String>,
-    /// With --runner onnxruntime: a library with an execution provider; --adapter is the number of one of its devices
+    /// Load an execution provider from this library, of whose devices --adapter gives the number
     #[arg(long, value_name = "PATH", conflicts_with_all = ["provider", "library"])]
     #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub provider_library: Option<PathBuf>,
-    /// With --runner onnxruntime: the Python program that has onnxruntime and onnx
+    /// Run ONNX Runtime with this Python program, which has onnxruntime and onnx
     #[arg(long, value_name = "PROGRAM")]
     #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub python: Option<PathBuf>,
-    /// With --runner onnxruntime: libdml_cuda.so or dml_cuda.dll, whose kernels replace ONNX Runtime's
+    /// Replace ONNX Runtime's kernels with those of this library, libdml_cuda.so or dml_cuda.dll
     #[arg(long)]
     #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub library: Option<PathBuf>,
@@ -61,19 +61,19 @@ pub struct Bench {
 
 #[derive(Args)]
 pub struct Tune {
-    /// Layouts, a JSON object a line, instead of random ones
+    /// Time the layouts in this file, one JSON object per line, instead of random ones
     #[arg(value_name = "LAYOUTS.jsonl", conflicts_with_all = ["seed", "count"])]
     pub layouts: Option<PathBuf>,
-    /// Another seed draws other layouts
+    /// Draw the random layouts with this seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// How many layouts are drawn; 500 take minutes
+    /// Draw this many layouts, of which 500 take minutes
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
-    /// A new file for the times of all kernels, which scripts/fit-estimates.py reads
+    /// Write the times of all kernels to this new file, which scripts/fit-estimates.py reads
     #[arg(short, long, value_name = "TIMES.csv")]
     pub output: Option<PathBuf>,
-    /// The GPU: part of its name, or a number [default: the first GPU]
+    /// Use the GPU with this text in its name or with this number [default: the first GPU]
     #[arg(short, long)]
     pub adapter: Option<String>,
 }
@@ -83,71 +83,71 @@ pub struct Tune {
 #[serde(rename_all = "snake_case")]
 #[repr(u64)]
 pub enum Tier {
-    /// Tensors of up to 64 MiB
+    /// Use tensors of up to 64 MiB
     Quick = 64 << 20,
-    /// Tensors of up to 512 MiB
+    /// Use tensors of up to 512 MiB
     Standard = 512 << 20,
-    /// Tensors of up to 2 GiB, the most that Direct3D 12 guarantees
+    /// Use tensors of up to 2 GiB, the most that Direct3D 12 guarantees
     Full = 2 << 30,
 }
 
 #[derive(Args)]
 pub struct Report {
-    /// Runs of `bench`; the others are compared with the first
+    /// Show these results files of `bench`, compared with the first one
     ///
     /// There are at most eight. `-` is standard input.
     #[arg(value_name = "RUN.json", num_args = 1..=8, required = true)]
     pub runs: Vec<PathBuf>,
-    /// Differences below this many percent count as SAME
+    /// Count differences below this many percent as SAME
     #[arg(long, default_value_t = 5.0, value_parser = percent)]
     #[arg(hide_short_help = true)]
     pub threshold: f64,
-    /// Exit 1 if a run is worse than the first one, and 2 if that is not known
+    /// Exit with status 1 on a regression, and with 2 if the machines are not comparable
     ///
-    /// It is worse if a case is SLOWER or failed, an output differs, or a case or an output is missing. It is not known
-    /// if the baselines of one device differ, so that the machine was not the same. Runs of two devices are compared as
-    /// they are.
+    /// A regression is a case that is SLOWER, fails or is missing, or an output that differs or is missing. The
+    /// machines are not comparable if the baselines of one device differ. Results of two devices are compared as they
+    /// are.
     #[arg(long)]
     #[arg(help_heading = "Pipelines")]
     pub fail_on_slower: bool,
-    /// With --fail-on-slower, allow different outputs
+    /// Allow outputs that differ
     #[arg(long, requires = "fail_on_slower")]
     #[arg(help_heading = "Pipelines", hide_short_help = true)]
     pub allow_different_outputs: bool,
-    /// With --fail-on-slower, allow cases and outputs that are missing from a run
+    /// Allow cases and outputs that are missing from a results file
     #[arg(long, requires = "fail_on_slower")]
     #[arg(help_heading = "Pipelines", hide_short_help = true)]
     pub allow_missing: bool,
-    /// [default: by the extension of --output, else a table]
+    /// Write the report in this format [default: by the extension of --output, else a table]
     #[arg(long, value_enum)]
     pub format: Option<ReportFormat>,
-    /// The file to write, instead of standard output
+    /// Write the report to this file, instead of standard output
     #[arg(short, long)]
     pub output: Option<PathBuf>,
     /// Replace an older report
     #[arg(long)]
     pub overwrite: bool,
-    /// A run's name in the report, in the order of the runs
+    /// Give a results file this name in the report, in the order of the files
     #[arg(long)]
     pub label: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
-    /// Columns for a terminal
+    /// Write columns for a terminal
     #[value(alias = "txt")]
     Table,
-    /// For a page of a repository
+    /// Write Markdown for a page of a repository
     #[value(alias = "md")]
     Markdown,
-    /// For a spreadsheet
+    /// Write all cases for a spreadsheet
     Csv,
-    /// All figures
+    /// Write all figures as data
     Json,
-    /// One page with a chart, for a browser
+    /// Write one page with a chart, for a browser
     #[value(alias = "htm")]
     Html,
-    /// The chart alone
+    /// Write only the chart
     Svg,
 }
 

@@ -18,7 +18,7 @@ use crate::out::{complain, say, shown};
 /// The answer about a dispatchable.
 struct Answer {
     accepted: bool,
-    /// What follows the dispatchable's name, such as `: accepted`.
+    /// The text after the dispatchable's name, such as `: accepted`.
     verdict: String,
     lines: Vec<String>,
     /// The whole answer as data.

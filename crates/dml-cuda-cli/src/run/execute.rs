@@ -33,7 +33,7 @@ struct Placed {
     explicit_size: bool,
 }
 
-/// What commands run with. Their names of resources and dispatchables were checked when the model was read.
+/// Runs commands. Their names of resources and dispatchables were checked when the model was read.
 pub struct Executor<'a> {
     options: &'a Options,
     stream: Stream,

@@ -35,7 +35,7 @@ fn free(wanted: u64) -> (u64, String) {
     ((20..63).rev().map(|bit| 1 << bit).find(|&bytes| fits(bytes)).unwrap_or(0).min(known), MACHINE.to_owned())
 }
 
-/// What Linux says is available: to the machine, or to the cgroup of this process, or one that it is in, that has less.
+/// The memory that Linux reports as available: to the machine, or to a cgroup of this process that has less.
 /// `root` comes before the paths of files.
 fn available(root: &str) -> Option<(u64, String)> {
     // Paths need not be UTF-8.
@@ -66,7 +66,7 @@ fn available(root: &str) -> Option<(u64, String)> {
     mounts.lines().filter_map(in_mount).chain([(machine, MACHINE.to_owned())]).min_by_key(|(bytes, _)| *bytes)
 }
 
-/// What a cgroup may still use: pages of files that are not in use are given up before memory is short.
+/// The memory that a cgroup may still use: pages of files that are not in use are given up before memory is short.
 fn left(group: &Path, [most, now, cache]: [&str; 3], read: impl Fn(&str) -> Option<String>) -> Option<(u64, String)> {
     let read = |name| read(group.join(name).to_str()?);
     let cache = read("memory.stat").and_then(|stat| figure(&stat, cache)).unwrap_or(0);
@@ -106,7 +106,7 @@ mod tests {
     /// A cgroup with the MiB of its limit, what is in use, and what of that are files that nothing reads.
     type Group = (&'static str, Option<u64>, u64, u64);
 
-    /// What a process can have, in MiB, on a machine with 48 GiB left.
+    /// The memory that a process can have, in MiB, on a machine with 48 GiB left.
     fn on_a_machine(mounts: &str, own: &str, groups: &[Group]) -> (u64, String) {
         let root = tempfile::tempdir().expect("a folder");
         let write = |path: &str, text: String| {

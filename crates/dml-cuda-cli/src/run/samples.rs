@@ -10,7 +10,7 @@ use crate::out::{say, shown};
 
 pub type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-/// One sample per iteration, in milliseconds of one dispatch. Those of the GPU are of the last iterations; the CPU
+/// One sample per iteration, in milliseconds of one dispatch. The GPU's samples come from the last iterations; the CPU
 /// device has none.
 #[derive(Default)]
 pub struct Samples {

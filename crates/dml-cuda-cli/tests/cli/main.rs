@@ -10,6 +10,7 @@ mod options;
 mod side_by_side;
 #[cfg(unix)]
 mod streams;
+mod texts;
 mod validate;
 #[cfg(unix)]
 mod written_files;
@@ -125,11 +126,12 @@ impl Folder {
     }
 }
 
-/// What tests expect of how the tool ends.
+/// Checks of how the tool ended.
 trait Ended {
-    /// It succeeded: what it printed.
+    /// Checks that it succeeded, and returns what it printed.
     fn well(&self) -> String;
-    /// It failed with a code and these words, at the beginning if they are `ERROR: …`: all that it said.
+    /// Checks that it failed with a code and this text, at the beginning if it is `ERROR: …`, and returns all that it
+    /// said.
     fn fails(&self, code: i32, words: &str) -> String;
 }
 

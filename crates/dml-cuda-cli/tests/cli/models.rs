@@ -9,7 +9,7 @@ use crate::{fill, models, small, Ended, Folder};
 #[cfg(unix)]
 use crate::{stderr, stdout};
 
-/// What a model prints of its resources, which does not depend on the machine.
+/// The lines that a model prints about its resources, which do not depend on the machine.
 fn resources(output: &std::process::Output) -> Vec<String> {
     output.well().lines().filter(|line| line.starts_with("Resource")).map(str::to_owned).collect()
 }

@@ -194,11 +194,11 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
     long["resources"][&lengths]["initialValues"][1] = json!(99);
     refused(
         &long,
-        "SequenceLengthsTensor is with a length of 99, but must be of lengths up to 4, the size of the axis",
+        "SequenceLengthsTensor is a tensor with a length of 99, but must be one of lengths up to 4, the size of the axis",
     );
     refused(&of_type("FLOAT16", json!({ "UInt16": 15360 }), json!({ "UInt16": 31744 })), ""); // an infinite delta
     let mut model = of_type("FLOAT16", json!(2048), json!(3));
-    refused(&model, "OutputTensor is a fill with the element 2051, but must be of elements that FLOAT16 holds");
+    refused(&model, "OutputTensor is a fill with the element 2051, but must be a fill of elements that FLOAT16 holds");
     // Unless something reads the fill, its values do not matter.
     model["commands"].as_array_mut().expect("a list").truncate(1);
     strictly(&model.to_string(), "");
@@ -237,7 +237,8 @@ fn strict_refuses_what_rapidjson_refuses() {
     }
 }
 
-/// As RapidJSON 1.1.0 reads numbers, the version of DxDispatch: some it refuses, others get another value.
+/// Numbers are judged as RapidJSON 1.1.0, DxDispatch's version, reads them: it refuses some, and others get another
+/// value.
 #[test]
 fn strict_refuses_the_numbers_that_rapidjson_does_not_read() {
     let with = |number: &str| small().to_string().replace("\"value\":7", &format!("\"value\":{number}"));
@@ -311,7 +312,7 @@ fn strict_checks_the_lengths_that_a_dispatch_reads() {
     let fill = json!({ "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": bound } });
     model["commands"].as_array_mut().expect("a list").insert(0, fill);
     let said = Folder::new().run_model(&model, &["--strict", "-a", "cpu"]).fails(1, "with a length of 5");
-    assert!(said.contains("must be of lengths up to 4"), "{said}");
+    assert!(said.contains("must be one of lengths up to 4"), "{said}");
 
     // In place in two ranges of one resource, which do not overlap.
     let mut model = example("reverse_subsequences_in_place");

@@ -82,7 +82,7 @@ fn what_is_no_writable_file_is_refused_and_stays() {
     fs::create_dir(out.join("folder")).expect("made");
     refused("folder", "it is a folder, but must be a file");
     assert_eq!(folder.names("out"), ["folder", "full", "kept", "lost", "pipe"]);
-    // A folder in which nobody makes files: the error has no other name.
+    // A folder in which no one can make files: the error has no other name.
     let said = write(&folder, Path::new("/sys/new"))
         .fails(1, "ERROR: model.json: line 1: commands[0]: writeFile 'A' to '/sys/new': ");
     assert!(said.trim_end().ends_with(')') && !said.contains(".dml-cuda-"), "{said}");

@@ -1,4 +1,4 @@
-//! What a reader of a comparison must know before its figures.
+//! Warnings that a report prints above its tables.
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ impl Warning {
     }
 }
 
-/// What a reader must know before the figures.
+/// The warnings and notes about runs, in their order.
 pub fn warnings(runs: &[RunSummary], rows: &[Row], other_machine: &[Option<String>]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |run, text| warnings.push(Warning { run, text });
@@ -40,7 +40,7 @@ pub fn warnings(runs: &[RunSummary], rows: &[Row], other_machine: &[Option<Strin
     for (n, run) in runs.iter().enumerate() {
         if run.suite != first.suite && !run.suite.is_empty() && !first.suite.is_empty() {
             let suites = format!("{} ran {}, and {} ran {}", first.name, first.suite, run.name, run.suite);
-            warn(n, format!("WARNING: the suites differ, so models of one name may, too: {suites}"));
+            warn(n, format!("WARNING: the suites differ, so models of one name may also differ: {suites}"));
         }
         if run.timing != first.timing {
             let names = format!("{} and {}", first.name, run.name);
@@ -68,7 +68,7 @@ pub fn warnings(runs: &[RunSummary], rows: &[Row], other_machine: &[Option<Strin
     warnings
 }
 
-/// What changes times by much: the clock, the cache, and whether it is known.
+/// The properties of a timing that change times by much: the clock, the cache, and whether it is known.
 fn ways(timing: &str) -> [bool; 3] {
     [timing.contains("host's clock"), timing.contains("cold L2"), timing.is_empty()]
 }

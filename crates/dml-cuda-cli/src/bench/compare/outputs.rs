@@ -15,7 +15,7 @@ pub struct Outputs {
     pub different: Vec<String>,
     /// Whether an older run does not say that its models of these are the same.
     pub of_unknown_models: bool,
-    /// Names of outputs that are of other models in the two runs.
+    /// Names of outputs whose models differ between the two runs.
     pub other_models: Vec<String>,
     /// Names of outputs that differ as docs/directml.md describes.
     pub expected: Vec<String>,
@@ -63,7 +63,7 @@ impl Outputs {
         found
     }
 
-    /// What may explain that outputs are not equal.
+    /// A clause that may explain why outputs are not equal.
     pub fn unknown(&self) -> &'static str {
         const UNKNOWN: &str = ", perhaps because the models are not, which older runs do not say";
         if self.of_unknown_models {
@@ -73,7 +73,7 @@ impl Outputs {
         }
     }
 
-    /// What became of them, a line for each kind of result. `names` of the first run and of the other.
+    /// A line about each kind of result, with the `names` of the first run and of the other.
     pub fn notes(&self, [first, other]: [&str; 2]) -> Vec<String> {
         let failed = self.failed.iter().map(|(name, error)| format!("{name} ({error})"));
         let facts = [
@@ -107,7 +107,7 @@ pub fn is_other(a: &str, b: &str) -> bool {
     !a.is_empty() && !b.is_empty() && a != b
 }
 
-/// Whether a run is of DxDispatch or DirectML.
+/// Whether DxDispatch or DirectML wrote a run.
 pub fn directml(run: &Run) -> bool {
     let tool = run.machine.tool.to_ascii_lowercase();
     ["directml", "dxdispatch"].iter().any(|name| tool.starts_with(name)) || tool.contains("with directml")

@@ -273,7 +273,7 @@ fn warnings_are_graded() {
         (
             usual(),
             of(gpu, "full 2", 1.0),
-            &["WARNING: the suites differ, so models of one name may, too: full 1 ran full 1, and"],
+            &["WARNING: the suites differ, so models of one name may also differ: full 1 ran full 1, and"],
         ),
         (
             usual(),

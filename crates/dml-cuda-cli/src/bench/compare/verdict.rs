@@ -1,4 +1,4 @@
-//! What a comparison says first: who wins, over all cases, by type and by kind.
+//! The first lines of a comparison: who wins, over all cases, by type and by kind.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::bench::numbers::{counted, percent, times};
 use crate::bench::statistics::geometric_mean;
 use crate::bench::work::GROUPS;
 
-/// Who wins, in words and figures: a run next to the first one, or the only run next to its baselines.
+/// Who wins, in a sentence and in figures: a run next to the first one, or the only run next to its baselines.
 #[derive(Default, Serialize)]
 pub struct Verdict {
     /// How the sentence begins.
@@ -19,7 +19,7 @@ pub struct Verdict {
     pub by_kind: String,
     /// The name of the faster run, if that is decided.
     pub faster: Option<String>,
-    /// What the figures are.
+    /// The name of the figures.
     pub unit: String,
     /// `None` if no case has the figure.
     pub all: Option<Group>,
@@ -27,17 +27,17 @@ pub struct Verdict {
     pub kinds: Vec<Group>,
 }
 
-/// Cases that count alike: those that both runs have times of, or of the only run those with a baseline.
-/// Each figure is of the later run over the first one.
+/// Cases that count alike: those that both runs have times of or, in a single run, those with a baseline. Each figure
+/// compares the later run with the first one.
 #[derive(Default, Serialize)]
 pub struct Group {
     pub name: String,
     pub cases: usize,
     /// The geometric mean of the speed-ups over the first run. An only run has that of its shares of the baseline.
     pub mean: f64,
-    /// The least and the greatest of them.
+    /// The lowest and the highest of them.
     pub range: (f64, f64),
-    /// What noise makes of the mean: the geometric means of both ends of the cases' intervals.
+    /// The interval of the mean: the geometric means of both ends of the cases' intervals.
     pub interval: Option<(f64, f64)>,
     pub status: Option<Status>,
     pub faster: usize,
@@ -49,7 +49,7 @@ pub struct Group {
 }
 
 impl Verdict {
-    /// What there is to say of the only run.
+    /// The verdict of a single run.
     pub fn of_run(rows: &[Row], run: &str) -> Self {
         let groups = grouped(rows, |name, rows| Group::new(name, &shares(&rows, 0)));
         let mut verdict = Self::of_groups("of the baseline's speed".to_owned(), groups);
@@ -69,7 +69,7 @@ impl Verdict {
         verdict
     }
 
-    /// What there is to say of a run next to the first one, by their names. `other_machine` is why nothing is decided.
+    /// The verdict of a run next to the first one, by their names. `other_machine` is why nothing is decided.
     pub fn of_pair(
         rows: &[Row],
         run: usize,

@@ -27,7 +27,7 @@ const RADIUS: f64 = 3.0;
 /// The width of a character of size 1, and of a bold one.
 const CHARACTER: f64 = 0.56;
 const BOLD: f64 = 0.64;
-/// With more cases than these, only the least and the greatest of each kind have their names next to their marks,
+/// With more cases than these, only the lowest and the highest of each kind have their names next to their marks,
 /// and none has its interval.
 const MOST_NAMES: usize = 48;
 

@@ -23,7 +23,7 @@ pub fn page(comparison: &Comparison) -> String {
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body {
+            body { main {
                 @for (n, verdict) in comparison.verdicts.iter().enumerate() {
                     h1 { (verdict.title) }
                     p { (verdict.sentence[verdict.title.len()..].trim_start_matches([' ', '.', ':'])) }
@@ -37,30 +37,31 @@ pub fn page(comparison: &Comparison) -> String {
                     }
                     @if verdict.all.is_some() { figure { (PreEscaped(chart::of_verdict(comparison, n))) } }
                 }
-                h2 { "Groups of cases" }
-                @for groups in tables::groups(comparison) { (table("", &groups)) }
+                h2 id="groups" { "Groups of cases" }
+                @for groups in tables::groups(comparison) { (table("groups", &groups)) }
                 p {
-                    "Of baseline: the time of a plain copy, or for fills a plain fill, of as many bytes in the same run, over the time of the case. "
+                    "Of baseline: the time of a plain copy, or for fills a plain fill, of as many bytes in the same run, divided by the time of the case. "
                     @if several {
-                        "Speedup: the time of " (comparison.runs[0].name) " over that of the other run; above 1, the other is faster. A group's is the geometric mean of the cases that both ran. "
-                        "The interval (95 %) holds the ratio of the medians (order statistics); a group's is the geometric mean of its cases'. A case or a group is FASTER or SLOWER if its interval is wholly beyond "
-                        (comparison.threshold) " %, SAME if it is wholly within, else UNSURE. The interval of fewer than 7 values is their range; if a run has so few, that of the speedup has 10.5 % more on both sides."
+                        "Speedup: the time of " (comparison.runs[0].name) " divided by that of the other run; above 1, the other is faster. A group's speedup is the geometric mean of the cases that both ran. "
+                        "The 95 % interval is that of the ratio of the medians (order statistics); a group's is the geometric mean of its cases' intervals. A case or a group is FASTER or SLOWER if its interval is wholly beyond "
+                        (comparison.threshold) " %, SAME if it is wholly within, and otherwise UNSURE. The interval of fewer than 7 values is their range. If a run has fewer, the interval of the speedup is 10.5 % wider on both sides."
                     }
                 }
                 ul { @for note in comparison.notes() { li { (note) } } }
-                h2 { "What ran" }
+                h2 id="machines" { "What ran" }
                 (table("machines", &tables::machines(comparison)))
-                h2 { "All cases" }
-                p { "µs: the median of a dispatch. Noise: (q75 − q25) / median. GB/s: the least bytes that the work must move, over the time. "
+                h2 id="cases" { "All cases" }
+                p { "µs: the median time of a dispatch. Noise: (q75 − q25) / median. GB/s: the bytes that the work must move at least, divided by the time. "
                     "More figures: --format csv." }
-                @for cases in tables::cases(comparison) { (table("", &cases)) }
-            }
+                @for cases in tables::cases(comparison) { (table("cases", &cases)) }
+            } }
         }
     };
     page.into_string() + "\n"
 }
 
-fn table(class: &str, rows: &Table) -> Markup {
+/// A table below a heading, which names it for a reader who scrolls it with the keyboard.
+fn table(heading: &str, rows: &Table) -> Markup {
     let is_wide = |n: usize| tables::WIDE.contains(&&*rows[0][n]);
     let of_cell = |n: usize, cell: &str| match cell {
         "FASTER" => Some("faster"),
@@ -71,8 +72,8 @@ fn table(class: &str, rows: &Table) -> Markup {
         _ => tables::has_numbers(&rows[0][n]).then_some("number"),
     };
     html! {
-        div.wide { table class=[Some(class).filter(|class| !class.is_empty())] {
-            thead { tr { @for (n, name) in rows[0].iter().enumerate() { th class=[is_wide(n).then_some("only-wide")] { (name) } } } }
+        div.wide role="region" tabindex="0" aria-labelledby=(heading) { table class=(heading) {
+            thead { tr { @for (n, name) in rows[0].iter().enumerate() { th scope="col" class=[is_wide(n).then_some("only-wide")] { (name) } } } }
             tbody { @for row in &rows[1..] { tr {
                 @for (n, cell) in row.iter().enumerate() { td class=[of_cell(n, cell)] { (cell) } }
             } } }

@@ -8,18 +8,18 @@ use crate::bench::numbers::{percent, significant};
 pub type Table = Vec<Vec<String>>;
 
 /// The columns that a narrow page leaves out.
-pub const WIDE: [&str; 2] = ["least to most", "95 %"];
+pub const WIDE: [&str; 2] = ["range", "95 %"];
 
 /// All cases, then those of each kind and of each type: a table for each verdict.
 pub fn groups(comparison: &Comparison) -> Vec<Table> {
     let table = |(n, verdict): (usize, &Verdict)| {
-        let [least, of_baseline] = [WIDE[0], "of baseline"].map(str::to_owned);
+        let [range, of_baseline] = [WIDE[0], "of baseline"].map(str::to_owned);
         let names = match &comparison.runs[..] {
-            [_] => vec!["cases of".to_owned(), of_baseline, least, "cases".to_owned()],
+            [_] => vec!["cases of".to_owned(), of_baseline, range, "cases".to_owned()],
             runs => {
                 let [a, b] = [0, n + 1].map(|run| format!("{} {of_baseline}", runs[run].name));
                 let [second, cases] = [&runs[n + 1].name, "cases"].map(str::to_owned);
-                vec!["cases of".to_owned(), second, "speedup".to_owned(), least, cases, a, b]
+                vec!["cases of".to_owned(), second, "speedup".to_owned(), range, cases, a, b]
             }
         };
         let groups = verdict.all.iter().chain(&verdict.kinds).chain(&verdict.types);
@@ -48,7 +48,7 @@ fn speedups((low, high): (f64, f64)) -> String {
     format!("{}–{}", significant(low, 3), speedup(high))
 }
 
-/// What ran: a column for each run.
+/// The table of what ran, with a column for each run.
 pub fn machines(comparison: &Comparison) -> Table {
     let runs = &comparison.runs;
     let of_run = |run: &RunSummary| facts(run).into_iter().chain([("notes", run.notes.join("\n"))]).collect();
@@ -122,7 +122,7 @@ pub fn has_numbers(name: &str) -> bool {
     ["µs", "noise", "GB/s", "bytes", "baseline", "speedup", "cases", "%"].iter().any(|end| name.ends_with(end))
 }
 
-/// What ran, in names and values.
+/// The facts about a run, as names and values.
 pub fn facts(run: &RunSummary) -> [(&'static str, String); 11] {
     let machine = &run.machine;
     let prefixed = |prefix: &str, text: &str| if text.is_empty() { String::new() } else { format!("{prefix}{text}") };

@@ -20,7 +20,7 @@ pub struct DxDispatch<'a> {
     name: OsString,
     path: OsString,
     tool: String,
-    /// What it prints with `-s`.
+    /// The text that it prints with `-s`.
     adapters: String,
 }
 

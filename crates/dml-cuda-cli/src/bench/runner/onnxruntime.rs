@@ -24,7 +24,7 @@ pub struct OnnxRuntime<'a> {
     hello: Hello,
 }
 
-/// What the worker says of itself.
+/// The worker's description of itself.
 #[derive(Default, Deserialize)]
 struct Hello {
     /// ONNX Runtime's version, and that of the library.

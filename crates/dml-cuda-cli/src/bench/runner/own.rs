@@ -30,7 +30,7 @@ pub struct Own<'a> {
     program: PathBuf,
     asked: &'a Bench,
     device: Device,
-    /// Why the CPU is timed, although nobody asked for it.
+    /// Why the CPU is timed, although no option names it.
     note: String,
 }
 

@@ -3,7 +3,7 @@
 use crate::bench::run::Outcome;
 use crate::out::shown;
 
-/// What processes printed about one dispatchable. Times are microseconds on the GPU.
+/// Everything that processes printed about one dispatchable. Times are microseconds on the GPU.
 #[derive(Default)]
 pub struct Transcript {
     pub device: Option<String>,

@@ -68,7 +68,7 @@ fn a_bench_writes_samples_and_outputs() {
         }
     }
     // Nothing is replaced but with --overwrite, and then only a run or a report.
-    let words = "a.json: it is there, but must be new; --overwrite replaces a run or a report";
+    let words = "a.json: the file exists, but must be new; --overwrite replaces a results file or a report";
     bench("a.json", "check.fill.int8", &[]).fails(1, words);
     assert_eq!(folder.json("a.json"), found);
     bench("a.json", "check.fill.int8", &["--overwrite"]).well();
@@ -224,7 +224,7 @@ fn a_bench_goes_on_while_its_run_cannot_be_written() {
     }
 }
 
-/// Another program's file stays, and the whole run is next to it. The report that does not fit is saved, too.
+/// Another program's file stays, and the whole run is next to it. The report that does not fit is saved as well.
 #[test]
 fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
     let folder = Folder::new();
@@ -282,7 +282,7 @@ fn a_bench_begins_with_an_estimate() {
     assert!(begun.elapsed().as_secs() < 5, "counting takes longer");
 }
 
-/// What a bench started ends with it, even if it has no time to end it.
+/// Processes that a bench started end with it, even if it has no time to end them.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_killed_bench_leaves_no_process() {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
+use crate::texts::assert_golden;
 use crate::{one_resource, Ended, Folder};
 
 const STEADY: [f64; 7] = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0, 100.0];
@@ -44,7 +44,7 @@ fn two_runs() -> Folder {
 #[test]
 fn runs_that_are_none_are_said() {
     let folder = Folder::new();
-    folder.refuses(&["report", "r.json"], "the run cannot be read");
+    folder.refuses(&["report", "r.json"], "the results cannot be read");
     let with = |samples: &[f64]| made("a", &[("x", "f32", samples)]);
     let mut nothing = with(&[1.0]);
     nothing["cases"][0]["bytes"] = json!(0);
@@ -55,7 +55,7 @@ fn runs_that_are_none_are_said() {
     for (run, words) in [
         ("{ \"schema\": 3 }", "its schema is 3, but must be 2: a newer release of dml-cuda wrote it"),
         ("{ \"schema\": 1 }", "its schema is 1, but must be 2: an older release of dml-cuda wrote it"),
-        ("{ \"schema\": 2 }", "this is no run: without the member `label`"),
+        ("{ \"schema\": 2 }", "this is no results file: without the member `label`"),
         (&by_hand.to_string(), "without each, medians, bytes, error or not_compared"),
         ("{ \"schema\": 2, ", "it is not JSON with a schema: it ends within"),
         ("{ \"schema\": \"2\" }", "string \"2\", but must be a whole number of type u32 at line 1"),
@@ -74,7 +74,7 @@ fn runs_that_are_none_are_said() {
     }
     folder.write("r.json", with(&[1.0]).to_string());
     folder.write("other.json", made("b", &[("y", "f32", &[1.0])]).to_string());
-    folder.refuses(&["report", "r.json", "other.json"], "the runs share no case and no output");
+    folder.refuses(&["report", "r.json", "other.json"], "the results files share no case and no output");
     // Outputs may be all that two runs share.
     for (name, bytes) in [("r.json", "00"), ("other.json", "01")] {
         let mut run = made(name, &[]);
@@ -106,7 +106,7 @@ fn a_report_replaces_nothing_unasked() {
     let report = |options: &[&'static str]| [&["report", "a.json", "b.json"], options].concat();
     let before = folder.read("b.json");
     for overwrite in [&[][..], &["--overwrite"]] {
-        let words = "b.json: it is a run of this report, but must be another file";
+        let words = "b.json: it is a results file of this report, but must be another file";
         folder.refuses(&[&report(&["-o", "b.json"])[..], overwrite].concat(), words);
         assert_eq!(folder.read("b.json"), before);
     }
@@ -128,7 +128,7 @@ fn a_report_replaces_nothing_unasked() {
         ("edited.md", &(report_with_mark.replace("a tool", "a tool of mine"))),
     ] {
         folder.write(name, text);
-        let words = format!("{name}: it is neither a run nor a report");
+        let words = format!("{name}: it is neither a results file nor a report");
         folder.refuses(&report(&["-o", name, "--overwrite"]), &words);
         assert_eq!(folder.read(name), text.as_bytes());
     }
@@ -178,7 +178,7 @@ fn replaces_no_run(folder: &Folder, name: &str) {
     let before = folder.read(name);
     let write = json!([{ "type": "writeFile", "resource": "A", "targetPath": name }]);
     let output = folder.run_model(&one_resource("UINT8", json!([7, 7, 7, 7]), write), &["-a", "cpu"]);
-    output.fails(1, "it is a run, which only --overwrite replaces");
+    output.fails(1, "it is a results file, which only --overwrite replaces");
     assert_eq!(folder.read(name), before);
 }
 
@@ -215,7 +215,7 @@ fn a_run_may_be_utf_16() {
     folder.write("big.json", big_endian);
     assert!(folder.well(&["report", "big.json"]).contains("a: a tool"));
     folder.write("odd.json", &crate::utf_16(&run)[1..]);
-    folder.refuses(&["report", "odd.json"], "odd.json: the run cannot be read: ");
+    folder.refuses(&["report", "odd.json"], "odd.json: the results cannot be read: ");
     // A crash leaves zeros, and a folder is no file.
     folder.write("zeros.json", [0; 4096]);
     folder.refuses(&["report", "zeros.json"], "it begins with bytes of zero, but must be text");
@@ -382,7 +382,6 @@ fn reports_are_the_golden_files() {
     let folder = Folder::new();
     let names = ["a.json", "b.json", "c.json"];
     names.iter().zip(all_that_is_shown()).for_each(|(name, run)| folder.write(name, run.to_string()));
-    let golden = repository("crates/dml-cuda-cli/tests/golden");
     for (format, ending) in
         [("table", "txt"), ("markdown", "md"), ("csv", "csv"), ("json", "json"), ("html", "html"), ("svg", "svg")]
     {
@@ -391,13 +390,10 @@ fn reports_are_the_golden_files() {
         assert!(format == "json" || !text.contains(['\u{1b}', '\u{202e}', '\u{2028}']), "{name}");
         // A terminal has 80 columns.
         assert!(format != "table" || text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(golden.join(&name), &text).expect("written");
-        }
-        let expected = fs::read_to_string(golden.join(&name)).expect("a golden file");
         // The logarithms of Windows may differ in the last digit, which only JSON has.
-        let is_rounded = format != "json" || cfg!(unix);
-        assert!(text == expected || !is_rounded, "{name} differs; UPDATE_GOLDEN=1 writes it: {text}");
+        if format != "json" || cfg!(unix) {
+            assert_golden(&name, &text);
+        }
     }
     // Windows has no names with control characters.
     let (name, shown) =

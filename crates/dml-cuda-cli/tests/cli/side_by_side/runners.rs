@@ -115,7 +115,7 @@ fn a_runner_has_a_limit_of_time_and_of_bytes() {
     };
     let count = outputs.values().filter(|case| not_tried(case)).count();
     assert!(count == outputs.len() - 3 && count > 3, "{count}: {}", output.fails(1, ""));
-    // A run of failed cases is one, too.
+    // Failed cases alone also make a run.
     assert_eq!(folder.json("x.json")["outputs"].as_object().map(serde_json::Map::len), Some(4));
     assert!(folder.well(&["report", "x.json"]).contains("\nhangs: hangs; "));
 }
@@ -147,7 +147,7 @@ fn onnx_runtime_answers_case_by_case() {
     assert_eq!(found["outputs"]["check.onnx.range.i16.opset_11"]["bytes"], "00ff");
     assert_eq!(found["outputs"]["check.onnx.reverse_sequence_7x4x5.time_0.u8.opset_10"]["bytes"], "00ff");
     // What DirectML's provider is known to get wrong is no failure.
-    let (said, found) = bench("dml.json", "--provider", "dml"); // the crash is of one feature
+    let (said, found) = bench("dml.json", "--provider", "dml"); // one feature crashes
     assert!(!said.contains("the output is wrong"), "{said}");
     let why = found["outputs"]["check.onnx.reverse_sequence_4x7x5.time_1.u8.opset_10"]["not_compared"].to_string();
     assert!(

@@ -118,7 +118,7 @@ pub struct Report {
     #[arg(long, requires = "fail_on_slower")]
     #[arg(help_heading = "Pipelines", hide_short_help = true)]
     pub allow_missing: bool,
-    /// Write the report in this format [default: by the extension of --output, else a table]
+    /// Write this format [default: by --output, else a table]
     #[arg(long, value_enum)]
     pub format: Option<ReportFormat>,
     /// Write the report to this file, instead of standard output

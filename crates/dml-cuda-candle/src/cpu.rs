@@ -6,7 +6,7 @@ use candle_core::{CpuStorage, DType, Error, Layout, Result, Shape};
 use dml_cuda::lowering::{ForeignTensor, Lowered};
 use dml_cuda::CompiledOperator;
 
-use crate::{in_bytes, candle_error, length_type, View};
+use crate::{candle_error, in_bytes, length_type, View};
 
 /// The bytes from the first element of a view on.
 fn bytes((storage, layout): View<'_, CpuStorage>) -> Result<&[u8]> {

@@ -10,7 +10,7 @@ use dml_cuda::Address;
 
 #[cfg(feature = "cuda")]
 use crate::cuda;
-use crate::{cpu, in_bytes, candle_error, length_type, View};
+use crate::{candle_error, cpu, in_bytes, length_type, View};
 
 /// The operator of [`reverse_subsequences`], for `Tensor::apply_op2` and `Tensor::inplace_op2`: the first tensor is
 /// reversed along this axis, the second has its shape with 1 there, or one that NumPy broadcasts to it.

@@ -218,7 +218,8 @@ fn wrong_arguments_are_said_and_change_nothing() {
             assert!(found.to_string().contains("x is tracked by backpropagation"), "{found}");
         }
         let eighth = float8::F8E4M3::from_f32(1.);
-        assert!(said(arange_step(eighth, eighth, eighth, &device)).contains("the dtype of arange is F8E4M3, but must be u8"));
+        assert!(said(arange_step(eighth, eighth, eighth, &device))
+            .contains("the dtype of arange is F8E4M3, but must be u8"));
         assert!(said(arange_step(0i32, 5, 0, &device)).contains("the step of arange is 0"));
         assert!(said(arange(0f32, f32::INFINITY, &device)).contains("the end of arange is inf, but must be finite"));
         assert!(said(arange(0i64, 1 << 32, &device)).contains("has 4294967296 elements, but must have fewer than 2³²"));

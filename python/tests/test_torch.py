@@ -181,9 +181,9 @@ class Torch(unittest.TestCase):
         self.assertEqual(seen, [True] * 12)
         with torch.profiler.profile() as profile:
             dt.reverse_subsequences(x, lengths, 0), dt.reverse_subsequences_(x, lengths, 0)
-        self.assertEqual(
-            [event.name for event in profile.events() if event.name.startswith("dml")], ["dml_cuda::_reverse_subsequences", "dml_cuda::_reverse_subsequences_"]
-        )
+            dt.reverse_padded_sequence(x.view(-1, 1), lengths.view(-1))
+        seen = [event.name for event in profile.events() if event.name.startswith("dml")]
+        self.assertEqual(seen, [f"dml_cuda::_reverse_{of}" for of in ("subsequences", "subsequences_", "padded")])
 
     def test_compiled_in_place_allocates_nothing(self):
         for device in DEVICES:

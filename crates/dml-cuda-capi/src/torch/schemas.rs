@@ -6,15 +6,33 @@ use std::sync::{Mutex, PoisonError};
 
 use super::libtorch::{check, BoxedKernel, Cpu, Torch};
 use super::torch_kernels::{kernel, TORCH};
+use super::torch_reversal::{IN_PLACE, OUT_OF_PLACE, PADDED};
 use crate::status::Failure;
 
 /// Schemas, names and kernels. The Python package gives the first two what autograd needs, in Python, which costs more
-/// time than a launch. It calls the last two where autograd has nothing to do.
-const OPERATORS: [(&CStr, &CStr, BoxedKernel); 4] = [
-    (c"reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"reverse_subsequences", kernel::<false>),
-    (c"reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", c"reverse_subsequences_", kernel::<true>),
-    (c"_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor", c"_reverse_subsequences", kernel::<false>),
-    (c"_reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()", c"_reverse_subsequences_", kernel::<true>),
+/// time than a launch. It calls the others where autograd has nothing to do.
+const OPERATORS: [(&CStr, &CStr, BoxedKernel); 5] = [
+    (
+        c"reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor",
+        c"reverse_subsequences",
+        kernel::<OUT_OF_PLACE>,
+    ),
+    (
+        c"reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()",
+        c"reverse_subsequences_",
+        kernel::<IN_PLACE>,
+    ),
+    (
+        c"_reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor",
+        c"_reverse_subsequences",
+        kernel::<OUT_OF_PLACE>,
+    ),
+    (
+        c"_reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()",
+        c"_reverse_subsequences_",
+        kernel::<IN_PLACE>,
+    ),
+    (c"_reverse_padded(Tensor x, Tensor lengths, int dim) -> Tensor", c"_reverse_padded", kernel::<PADDED>),
 ];
 
 /// Registers the operators, once in a process. They exist until it ends.

@@ -10,7 +10,7 @@ use crate::input::list;
 use crate::status::{wrong, Failure};
 
 /// The most dimensions of a tensor: those of PyTorch's own operators.
-const MAX_RANK: usize = 64;
+pub const MAX_RANK: usize = 64;
 
 /// A tensor of PyTorch. Dropping it gives PyTorch's reference back.
 pub struct Tensor<'a> {

@@ -6,7 +6,7 @@ use std::ptr::null;
 use std::sync::OnceLock;
 
 use super::libtorch::{Torch, Value};
-use super::torch_reversal::attempt;
+use super::torch_reversal::{attempt, IN_PLACE};
 use crate::status::{caught, text};
 
 /// The PyTorch that the operators are registered with.
@@ -17,8 +17,7 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// `reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor`, or
-/// `reverse_subsequences_(Tensor(a!) x, Tensor lengths, int dim) -> ()`. Throws `std::runtime_error`.
+/// The kernel of one of the [schemas](super::schemas). Throws `std::runtime_error`.
 ///
 /// The exception passes this function, which has the ABI `C-unwind`, and no variable that needs a destructor. So it has
 /// no landing pad: the exception passes it as it passes functions of C, no Rust code runs, and the unwinder of this
@@ -28,11 +27,11 @@ thread_local! {
 ///
 /// PyTorch calls it as a kernel of `aoti_torch_library_impl`: the stack has the schema's arguments, which belong to the
 /// kernel, and place for its results.
-pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, _: u64, _: u64) {
+pub unsafe extern "C-unwind" fn kernel<const KIND: u8>(stack: *mut Value, _: u64, _: u64) {
     // Without it, no PyTorch could call this function, or catch an exception.
     let Some(torch) = TORCH.get() else { std::process::abort() };
     // SAFETY: PyTorch passes a stack with the schema's arguments.
-    let message = unsafe { run(torch, stack, IN_PLACE) };
+    let message = unsafe { run(torch, stack, KIND) };
     if !message.is_null() {
         // SAFETY: a text that ends in a NUL. The function copies it.
         unsafe { (torch.cpp.throw_runtime_error)(message) }
@@ -44,10 +43,10 @@ pub unsafe extern "C-unwind" fn kernel<const IN_PLACE: bool>(stack: *mut Value, 
 /// # Safety
 ///
 /// The stack is that of [`kernel`].
-unsafe fn run(torch: &Torch, stack: *mut Value, in_place: bool) -> *const c_char {
+unsafe fn run(torch: &Torch, stack: *mut Value, kind: u8) -> *const c_char {
     // SAFETY: the stack is the kernel's.
-    let Err(failure) = caught(|| unsafe { attempt(torch, stack, in_place) }) else { return null() };
-    let name = if in_place { "reverse_subsequences_" } else { "reverse_subsequences" };
+    let Err(failure) = caught(|| unsafe { attempt(torch, stack, kind) }) else { return null() };
+    let name = if kind == IN_PLACE { "reverse_subsequences_" } else { "reverse_subsequences" };
     let message = text(&format!("dml_cuda::{name}: {failure}"));
     let words = message.as_ptr();
     let kept = MESSAGE.try_with(|kept| kept.replace(message));

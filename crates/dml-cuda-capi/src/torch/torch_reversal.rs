@@ -6,23 +6,38 @@ use dml_cuda::lowering::{LoweringError, Names, ReversalArrays};
 use dml_cuda::{Error, RawStream};
 
 use super::libtorch::{current_stream, Handle, Torch, Value};
-use super::tensor::{Description, Tensor};
+use super::tensor::{Description, Tensor, MAX_RANK};
 use crate::device::{cpu_device, cuda_device};
 use crate::status::{wrong, Failure};
+
+/// Kinds of kernels.
+pub const OUT_OF_PLACE: u8 = 0;
+pub const IN_PLACE: u8 = 1;
+/// Out of place. x is a batch with its time in dimension 0 or 1, and there is a length for each of its sequences.
+pub const PADDED: u8 = 2;
 
 /// Runs a kernel of `(Tensor x, Tensor lengths, int dim)`. A failure writes nothing, and leaves nothing on the stack.
 ///
 /// # Safety
 ///
 /// The stack is one that PyTorch passes to a [kernel](super::torch_kernels::kernel).
-pub unsafe fn attempt(torch: &Torch, stack: *mut Value, in_place: bool) -> Result<(), Failure> {
+pub unsafe fn attempt(torch: &Torch, stack: *mut Value, kind: u8) -> Result<(), Failure> {
     // SAFETY: the stack has what the schema names: two tensors, and an int64.
     let (x, lengths, dim) = unsafe {
         let tensor = |at: usize| Tensor { torch, handle: *stack.add(at) as Handle };
         (tensor(0), tensor(1), *stack.add(2) as i64)
     };
-    let (x, lengths) = (x.describe("x")?, lengths.describe("lengths")?);
-    if in_place {
+    let mut of_lanes = [1; MAX_RANK];
+    let (x, mut lengths) = (x.describe("x")?, lengths.describe("lengths")?);
+    if kind == PADDED {
+        // The 8 dimensions of a descriptor take them as they are, so that nothing is reversed on copies.
+        if !(2..=8).contains(&x.sizes.len()) || lengths.sizes != [x.sizes[usize::from(dim == 0)]] {
+            return wrong("lengths must have the batch size of x, which must have 2 to 8 dimensions");
+        }
+        of_lanes[0] = lengths.sizes[0];
+        lengths.sizes = &of_lanes[..x.sizes.len() - usize::from(dim == 0)];
+    }
+    if kind == IN_PLACE {
         if x.tensor.has_gradient() {
             return wrong("x requires a gradient, so it cannot be reversed in place: use reverse_subsequences");
         }

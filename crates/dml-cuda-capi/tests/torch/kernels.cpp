@@ -98,6 +98,7 @@ static std::string thrown(const char* name, Tensor* x, Tensor* lengths, int64_t 
 }
 
 static const char* const COPIES[] = {"CPU reverse_subsequences", "CPU _reverse_subsequences"};
+static const char* const PADDED = "CPU _reverse_padded";
 static const char* const IN_PLACE[] = {"CPU reverse_subsequences_", "CPU _reverse_subsequences_"};
 
 static int version(Tensor* tensor) { return function<int(Tensor*)>("stand_in_version")(tensor); }
@@ -137,6 +138,30 @@ static void check_calls() {
     Tensor* none = tensor({0, 1}, INT32);
     Tensor* result = call(COPIES[0], empty, none, 1);
     for (Tensor* made : {x, lengths, gaps, packed, empty, none, result}) release(made);
+    CHECK(live() == 0);
+}
+
+// A length for each sequence of a batch, with the time first or second, and what the kernel leaves to the longer way.
+static void check_padded() {
+    Tensor* x = counted(12, {2, 3, 2});
+    Tensor* lengths = tensor({3}, INT64, {2});
+    for (int k = 0; k < 3; ++k) data<int64_t>(lengths)[2 * k] = k;
+    const float of_time_first[] = {0, 1, 2, 3, 10, 11, 6, 7, 8, 9, 4, 5};
+    Tensor* result = call(PADDED, x, lengths, 0);
+    CHECK(std::memcmp(data<float>(result), of_time_first, sizeof of_time_first) == 0);
+    Tensor* two = tensor({2}, INT32);
+    data<int32_t>(two)[0] = 3, data<int32_t>(two)[1] = 2;
+    const float of_batch_first[] = {4, 5, 2, 3, 0, 1, 8, 9, 6, 7, 10, 11};
+    Tensor* second = call(PADDED, x, two, 1);
+    CHECK(std::memcmp(data<float>(second), of_batch_first, sizeof of_batch_first) == 0);
+    Tensor* many = tensor(std::vector<int64_t>(9, 1), FLOAT32);
+    Tensor* one = tensor({1}, INT64);
+    Tensor* scalar = tensor({}, INT64);
+    for (const auto& wrong : {std::pair<Tensor*, Tensor*>{x, two}, {x, one}, {x, scalar}, {many, one}, {one, one}}) {
+        CHECK(thrown(PADDED, wrong.first, wrong.second, 0) ==
+              "dml_cuda::reverse_subsequences: lengths must have the batch size of x, which must have 2 to 8 dimensions");
+    }
+    for (Tensor* made : {x, lengths, result, two, second, many, one, scalar}) release(made);
     CHECK(live() == 0);
 }
 
@@ -239,6 +264,7 @@ int main(int count, char** arguments) {
     CHECK(registered(DML_CUDA_STATUS_OK).empty());
     for (int k = 0; k < 1000; ++k) {
         check_calls();
+        check_padded();
         check_many_dimensions();
         check_failures();
     }

@@ -11,7 +11,7 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 from .._arguments import check_batch, integer, shown
 from .packing import pack_padded_sequence, pad_packed_sequence
 from .rnn import GRU, LSTM, RNN, convert_rnns
-from .operators import FILL_TYPES, as_lengths, check_tensor, fill, register_builtin, reverse_batch
+from .operators import FILL_TYPES, as_lengths, check_tensor, fill, register_builtin, reverse_batch, reverse_padded
 from .operators import reverse_subsequences, reverse_subsequences_
 
 __all__ = [
@@ -50,6 +50,9 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = F
 
 
 def _reverse_padded(x: torch.Tensor, lengths: Any, batch_first: bool) -> torch.Tensor:
+    found = reverse_padded(x, lengths, 1 if batch_first else 0)
+    if found is not None:
+        return found
     if has_torch_function_variadic(x, lengths):
         return handle_torch_function(reverse_padded_sequence, (x, lengths), x, lengths, batch_first=batch_first)
     check_tensor(x, "x")

@@ -241,10 +241,11 @@ if exists(DECOMPOSITIONS) and exists(_META):
 _library.impl("fill_value_sequence", _fill, "BackendSelect")
 
 # Where nothing watches a call, the kernels run without the rule above, which takes more time than a launch.
-for _name in ("_reverse_subsequences", "_reverse_subsequences_"):
+_UNWATCHED = "_reverse_subsequences", "_reverse_subsequences_", "_reverse_padded"
+for _name in _UNWATCHED:
     _library.impl(_name, torch.library.fallthrough_kernel, "Autograd")
-_unwatched, _unwatched_in_place = (
-    getattr(op.default, "_op", op.default) for op in (_ops._reverse_subsequences, _ops._reverse_subsequences_)
+_unwatched, _unwatched_in_place, _unwatched_padded = (
+    getattr(op, "_op", op) for op in (getattr(_ops, name).default for name in _UNWATCHED)
 )
 
 
@@ -389,6 +390,16 @@ def check_tensor(x: Any, name: str) -> None:
     if x.is_nested:
         advice = "pad it (torch.nested.to_padded_tensor), and take [len(row) for row in x.unbind()] as the lengths of x"
         raise TypeError(f"{name} is a nested tensor, but must be dense: {advice}") from None
+
+
+def reverse_padded(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tensor | None:
+    """The shortest way for a batch whose time is dimension 0 or 1. None: the longer way has the result, or the error."""
+    if watched(x, lengths) or (x.requires_grad and _with_gradient()) or lengths.dtype not in _LENGTHS:
+        return None
+    try:
+        return _unwatched_padded(x, lengths, dim)  # type: ignore[no-any-return]
+    except RuntimeError:
+        return None
 
 
 def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor, dim: int) -> torch.Tensor:

@@ -46,30 +46,32 @@ COSTS = {
     (False, True, "theirs"): (1.12e5, 9.62e5, 4.53e5, 7.3e3, 6.82e3, 4.33e3, 27.1, 5.33e3, 82.5, 2.15e3, 2.44e3, 9.9e3),
 }  # fmt: skip
 _MARGIN = 1.2  # by which the estimate for packing must be larger
+_LOOKING = 1e5  # nanoseconds of looking at lengths
 _SEGMENTS = (1, 2, 4, 8)  # on a CPU
 
 
-class Sizes:
+class Call:
     """What the costs of a call depend on. longest: steps that are computed. distinct: how many lengths there are. fast:
     how many steps are fast, on a GPU those with a persistent algorithm, on a CPU those with a single active
     sequence."""
 
-    def __init__(self, rnn: torch.nn.RNNBase, width: int, batch: int, longest: int, distinct: int, fast: int) -> None:
-        hidden, directions = rnn.hidden_size, 1 + rnn.bidirectional
+    def __init__(self, rnn: Any, x: torch.Tensor, batch: int, longest: int, distinct: int, fast: int) -> None:
+        hidden, directions, width = rnn.hidden_size, 1 + rnn.bidirectional, x.shape[-1]
         self.passes, gates = rnn.num_layers * directions, hidden * {"LSTM": 4, "GRU": 3}.get(rnn.mode, 1)
         inner = (rnn.num_layers - 1) * (rnn.proj_size or hidden) * directions
         self.weights = gates * (width + inner + rnn.num_layers * hidden) * directions / 1e3
         self.longest, self.distinct, self.fast, self.gates = longest, distinct, fast, gates / 1e3
         self.read = longest * self.passes * self.gates * hidden
         self.numbers = longest * batch * (width + hidden * self.passes) / 1e3
+        self.kind = x.is_cuda, torch.is_grad_enabled()
 
-    def features(self, area: int, segments: int) -> tuple[float, ...]:
-        """How many of what COSTS lists. area: the rows that are computed."""
+    def nanoseconds(self, form: str, area: int, segments: int = 1) -> float:
+        """area: the rows that are computed."""
         steps = (self.longest - self.fast) * self.passes, self.fast * self.passes
         of_area = area * self.weights, area * self.passes * self.gates
-        further = segments - 1
-        fixed = 1, self.passes, self.passes * further, self.distinct
-        return (*fixed, *steps, *of_area, self.read, self.weights, self.weights * further, self.numbers)
+        fixed = 1, self.passes, self.passes * (segments - 1), self.distinct
+        counts = *fixed, *steps, *of_area, self.read, self.weights, self.weights * (segments - 1), self.numbers
+        return sum(map(operator.mul, counts, COSTS[(*self.kind, form)]))
 
 
 def area_of(cuts: list[tuple[int, int]]) -> int:
@@ -82,44 +84,50 @@ def gains_by_padding(rnn: torch.nn.RNNBase, x: torch.Tensor) -> bool:
     return bool(x.is_cuda or is_onednn or is_form_chosen("two_passes") is not None)
 
 
+def is_surely_packed(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, batch: int, rows: int, is_kept: bool) -> bool:
+    """Whether a packed call is faster whatever the lengths are, so that short calls spend no time on them. rows: the
+    sum of the lengths."""
+    if is_form_chosen("two_passes") is not None:
+        return False
+    is_fast = x.is_cuda and (is_small(rnn, x) or is_persistent(rnn, x, x.shape[-1], batch))
+    call = Call(rnn, x, batch, steps, min(steps, batch), steps if is_fast else 0)
+    padded = call.nanoseconds("kept" if is_kept else "theirs", steps * batch if x.is_cuda else rows)
+    return call.nanoseconds("packed", rows) < _MARGIN * padded + _LOOKING
+
+
 def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_kept: bool) -> str | int:
     """The form of a call: "whole" is PyTorch's padded call, for sequences that all have T steps; "packed" is PyTorch's
     packed call; and a number is that of the segments of time. is_kept: the padded batch is at hand."""
-    if lengths is None or is_form_chosen("two_passes") is not None or not lengths.any():
+    if lengths is None or is_form_chosen("two_passes") is not None or not len(lengths):
         return 1
-    is_trained, shortest = torch.is_grad_enabled(), lengths.min()
-    can_pack, can_gain = shortest > 0, gains_by_padding(rnn, x)
+    shortest, batch, can_gain = lengths.min(), len(lengths), gains_by_padding(rnn, x)
     if shortest == steps and (is_kept or can_gain):
         return "whole"
-    # With one long sequence among short ones the memory of training would grow on a GPU.
-    is_sparse = x.is_cuda and is_trained and lengths.mean() < 0.25 * steps
-    if can_pack and (is_sparse or not can_gain):
+    can_pack = shortest > 0
+    if can_pack and not can_gain:
         return "packed"
-    batch, width, way = len(lengths), x.shape[-1], "kept" if is_kept else "theirs"
+    rows = int(lengths.sum())
+    # With one long sequence among short ones the memory of training would grow on a GPU.
+    is_sparse = x.is_cuda and torch.is_grad_enabled() and rows < 0.25 * steps * batch
+    if can_pack and (is_sparse or is_surely_packed(rnn, x, steps, batch, rows, is_kept)):
+        return "packed"
+    if not rows:
+        return 1
+    falling = np.sort(lengths)[::-1]
+    longest, distinct, way = int(falling[0]), len(set(falling.tolist())), "kept" if is_kept else "theirs"
     if x.is_cuda:
-        is_fast = is_small(rnn, x) or is_persistent(rnn, x, width, batch)
-        sizes = Sizes(rnn, width, batch, steps, min(steps, batch), steps if is_fast else 0)
+        is_fast = is_small(rnn, x) or is_persistent(rnn, x, x.shape[-1], batch)
+        call = Call(rnn, x, batch, steps, distinct, steps if is_fast else 0)
+        cost, count = call.nanoseconds(way, steps * batch), 1
     else:
-        falling = np.sort(lengths)[::-1]
-        longest = int(falling[0])
         alone = longest - int(falling[1]) if batch > 1 else longest
-        sizes = Sizes(rnn, width, batch, longest, len(set(falling.tolist())), alone)
-
-    def estimate(way: str, area: int, segments: int = 1) -> float:
-        return sum(map(operator.mul, sizes.features(area, segments), COSTS[x.is_cuda, is_trained, way]))
-
-    if x.is_cuda:  # short calls spend no time on their lengths
-        cost, count = estimate(way, steps * batch), 1
-        if can_pack and estimate("packed", steps * batch) < _MARGIN * cost:
-            return "packed"
-        sizes.distinct = len(set(lengths.tolist()))
-    else:
+        call = Call(rnn, x, batch, longest, distinct, alone)
         cost = math.inf
         for more in _SEGMENTS:
             cuts = cuts_of(falling, more)
-            found = estimate(way, area_of(cuts), len(cuts))
+            found = call.nanoseconds(way, area_of(cuts), len(cuts))
             if found >= cost:
                 break
             cost, count = found, more
-    is_packed = can_pack and estimate("packed", int(lengths.sum())) < _MARGIN * cost
+    is_packed = can_pack and call.nanoseconds("packed", rows) < _MARGIN * cost
     return "packed" if is_packed else count

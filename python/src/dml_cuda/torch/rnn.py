@@ -128,8 +128,11 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         is_seen = data.dim() != 2 or data.is_meta or is_captured or not len(data) or watched(data, sizes)
         if is_seen or not forms.gains_by_padding(self, data):
             return self._plain(packed, hx)
-        steps, batch = len(sizes), int(sizes[0])
-        host = lengths_of(sizes.numpy())
+        on_host = sizes.numpy()
+        steps, batch, rows = len(on_host), int(on_host[0]), len(data)
+        if rows < steps * batch and forms.is_surely_packed(self, data, steps, batch, rows, False):
+            return self._plain(packed, hx)
+        host = lengths_of(on_host)
         form = forms.form(self, data, steps, host, False)
         if form == "packed":
             return self._plain(packed, hx)

@@ -129,8 +129,8 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         if is_seen or not forms.gains_by_padding(self, data):
             return self._plain(packed, hx)
         on_host = sizes.numpy()
-        steps, batch, rows = len(on_host), int(on_host[0]), len(data)
-        if rows < steps * batch and forms.is_surely_packed(self, data, steps, batch, rows, False):
+        steps, batch, count = len(on_host), int(on_host[0]), len(data)
+        if count < steps * batch and forms.is_surely_packed(self, data, steps, batch, count, False):
             return self._plain(packed, hx)
         host = lengths_of(on_host)
         form = forms.form(self, data, steps, host, False)
@@ -142,7 +142,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             x = data.view(steps, batch, -1)
             output, states = self._plain_in_time(x, hx)
         else:
-            rows = rows_of(sizes, len(data), batch, data.device)
+            rows = rows_of(sizes, count, batch, data.device)
             x = data.new_zeros(steps * batch, data.shape[1]).index_copy(0, rows, data).view(steps, batch, -1)
             self._check(x.transpose(0, 1) if self.batch_first else x, torch.from_numpy(host), hx)
             cuts = forms.cuts_of(host, int(form)) if form != 1 else None

@@ -116,7 +116,7 @@ class Pages(unittest.TestCase):
                 for block in blocks(page, "sh\n"):
                     lines = [line for line in re.sub(r"\\\n", "", block).splitlines() if not re.search(NOT_RUN, line)]
                     if any("onnx" in line for line in lines):
-                        if not importlib.util.find_spec("onnxruntime"):
+                        if not all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))):
                             continue
                         make_onnx(folder, block)
                     with self.subTest(page=page.name, block=block):

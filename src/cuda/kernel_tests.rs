@@ -41,16 +41,16 @@ type Wanted = (GpuTarget, fn(&Launch) -> bool);
 /// The launches of a case, without duplicates.
 fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     let plan = OperatorPlan::new(&case.desc).expect("the cases are valid");
-    let mut found: Vec<Launch> = Vec::new();
+    let mut distinct: Vec<Launch> = Vec::new();
     for (target, wanted) in targets {
-        let launches = plan.candidates(target, Mode::new(case.in_place)).into_iter().map(|found| found.launch);
+        let launches = plan.candidates(target, Mode::new(case.in_place)).into_iter().map(|candidate| candidate.launch);
         for launch in launches.filter(wanted) {
-            if !found.contains(&launch) {
-                found.push(launch);
+            if !distinct.contains(&launch) {
+                distinct.push(launch);
             }
         }
     }
-    found
+    distinct
 }
 
 /// Launches of more threads take the emulator most of its time.

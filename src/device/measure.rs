@@ -38,13 +38,13 @@ pub(crate) fn fastest(
     // The fastest of the first candidates that accept pointers at multiples of `alignment`, timed with pointers `past`
     // bytes behind a multiple of 16.
     let mut fastest_of = |alignment: u32, past: u32| {
-        let accepting = candidates.iter().filter(|found| alignment.is_multiple_of(found.launch.alignment));
+        let accepting = candidates.iter().filter(|candidate| alignment.is_multiple_of(candidate.launch.alignment));
         let mut timed: Vec<Candidate> = accepting.take(MEASURED).cloned().collect();
         // Specializing takes longer than measuring, so only the fastest is specialized.
-        let loaded = load(context, timed.iter().map(|found| found.launch.clone()), Specialize::Never).ok()?;
+        let loaded = load(context, timed.iter().map(|candidate| candidate.launch.clone()), Specialize::Never).ok()?;
         let times = times(operator, context, mode, past, ROUNDS, &loaded).ok()?;
-        timed.iter_mut().zip(times).for_each(|(found, time)| found.time = Some(time));
-        let fastest = timed.iter().min_by_key(|found| found.time)?.launch.clone();
+        timed.iter_mut().zip(times).for_each(|(candidate, time)| candidate.time = Some(time));
+        let fastest = timed.iter().min_by_key(|candidate| candidate.time)?.launch.clone();
         measured.extend(timed);
         load(context, [fastest], options.specialize).ok()?.pop()
     };

@@ -51,19 +51,19 @@ def _count() -> int:
 
 def _integration(name: str) -> str:
     try:
-        found = importlib.import_module(name)
+        module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         return "not installed" if error.name == name else f"does not import: {error}"
     if name == "cupy":  # has nothing to register
-        return str(found.__version__)
+        return str(module.__version__)
     try:
         if name == "onnxruntime":
-            found.SessionOptions().register_custom_ops_library(str(PATH))
+            module.SessionOptions().register_custom_ops_library(str(PATH))
         else:
             importlib.import_module(f"dml_cuda.{name}")
     except Exception as error:
-        return f"{found.__version__}, does not register: {error}"
-    return f"{found.__version__}, registers"
+        return f"{module.__version__}, does not register: {error}"
+    return f"{module.__version__}, registers"
 
 
 def _facts() -> Iterator[tuple[str, Callable[[], object]]]:

@@ -123,22 +123,22 @@ def check(function: Any, *arguments: Any, names: Names = OUT) -> None:
     violations = [_violation(error, index, names) for index in range(library.dml_cuda_error_violation_count(error))]
     library.dml_cuda_destroy_error(error)
     if violations:
-        lines = (f"{found.place} is {found.found}, but must be {found.required} ({found.rule})" for found in violations)
+        lines = (f"{broken.place} is {broken.found}, but must be {broken.required} ({broken.rule})" for broken in violations)
         raise ValidationError("\n".join(lines), violations)
     raise (ValueError if status in (1, 5) else RuntimeError)(message)
 
 
 def _violation(error: Any, index: int, names: Names) -> Violation:
     """A broken rule, whose place is an attribute of an argument: `x.shape[1]`."""
-    found, place = CViolation(), CPlace()
-    library.dml_cuda_error_violation(error, index, ctypes.byref(found))
+    broken, place = CViolation(), CPlace()
+    library.dml_cuda_error_violation(error, index, ctypes.byref(broken))
     library.dml_cuda_error_violation_place(error, index, ctypes.byref(place))
     parts = [name.decode() for name in (names.Input, names.Lengths, names.Output)[place.Tensor : place.Tensor + 1]]
     if place.Field is not None:
         field = place.Field.decode()
         parts.append(_ATTRIBUTES.get(field, field))
     at = "" if place.Index < 0 else f"[{place.Index}]"
-    return Violation(found.Rule.decode(), ".".join(parts) + at, found.Found.decode(), found.Required.decode())
+    return Violation(broken.Rule.decode(), ".".join(parts) + at, broken.Found.decode(), broken.Required.decode())
 
 
 @functools.lru_cache(maxsize=None)

@@ -24,11 +24,11 @@ HABITS = {
     "nobody": r"\b[Nn]obody\b",
     "fragment": r"(?:^|[.:;] )(?:Not|Nor)\b[^,.;:]*[.;]",
     "comma splice": r"\bis [^,.;:]{1,60}, must (?:be|have)\b",
+    "abandoned word": r"\blanes side by side\b|\bside-by-side lanes\b|\bbehind the axis\b|\buntried\b|\b[Dd]oors?\b",
 }
 # Words that the pages do not use for what has another name.
 ABANDONED = {
-    "abandoned word": r"\blanes side by side\b|\bside-by-side lanes\b|\bbehind the axis\b|\buntried\b|\bthe runner\b(?! is| takes|'s device)",
-    "door": r"\b[Dd]oors?\b",
+    "the command line tool": r"\bthe runner\b(?! is| takes|'s device)",
     "commit": r"(?<![\w/-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])",
     "ratio in words": r"\b\d[\d.]* times (?:as fast|faster)\b",
 }

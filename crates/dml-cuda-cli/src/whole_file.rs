@@ -145,9 +145,7 @@ fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> 
     let _open =
         replaced.as_ref().filter(|_| overwrite).map(|_| open(&target)).transpose().map_err(with_advice(&target))?;
     match &replaced {
-        Some(_) if !overwrite => {
-            Err("the file exists, but must be new; --overwrite replaces a results file or a report".to_owned())
-        }
+        Some(_) if !overwrite => Err("it exists, but must be new; --overwrite replaces results and reports".to_owned()),
         Some(_) if !is_run(&target) && !holds(&target, schema::is_report) => {
             Err("it is neither a results file nor a report, which is all that --overwrite replaces".to_owned())
         }

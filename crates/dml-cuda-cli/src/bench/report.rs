@@ -72,10 +72,7 @@ fn read(options: &Report) -> Result<Vec<Run>, String> {
     let mut runs = options.runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     let (labels, most) = (&options.label, runs.len());
     if labels.len() > most {
-        return Err(format!(
-            "--label is given {} times, but must be at most {most}, once for each results file",
-            labels.len()
-        ));
+        return Err(format!("--label is given {} times, but must be at most {most}, once per file", labels.len()));
     }
     runs.iter_mut().zip(labels).for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);

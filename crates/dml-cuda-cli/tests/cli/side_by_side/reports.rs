@@ -113,7 +113,7 @@ fn a_report_replaces_nothing_unasked() {
     folder.write("r", "");
     for format in ["table", "markdown", "csv", "json", "html", "svg", "table"] {
         let to = report(&["--format", format, "-o", "r"]);
-        folder.refuses(&to, "--overwrite replaces a results file or a report");
+        folder.refuses(&to, "--overwrite replaces results and reports");
         folder.well(&[&to[..], &["--overwrite"]].concat());
     }
     // Files of others, some of which begin as a report does, and a report that somebody edited.

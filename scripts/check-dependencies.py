@@ -10,7 +10,7 @@ import tomllib
 
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 # Users build these crates with the Rust version that the crates declare.
-PUBLISHED = ("dml-cuda", "dml-cuda-capi", "dml-cuda-cli")
+PUBLISHED = ("dml-cuda", "dml-cuda-capi", "dml-cuda-cli", "dml-cuda-model")
 
 
 def number(version):

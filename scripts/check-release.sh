@@ -86,11 +86,14 @@ windows() {
 
 # Each crate's own tests, with the others patched in.
 crates() {
-  local crate name patch
+  local crate name dependency patch
   for crate in "$out"/*.crate; do tar -C "$work" -xf "$crate"; done
   for crate in "$out"/*.crate; do
     name=$(basename "$crate" .crate) patch=()
-    [[ $name == dml-cuda-[0-9]* ]] || patch=(--config "patch.crates-io.dml-cuda.path='$(echo "$work"/dml-cuda-[0-9]*[0-9])'")
+    for dependency in dml-cuda dml-cuda-model; do
+      [[ $name == dml-cuda-[0-9]* || $name == $dependency-[0-9]* ]] ||
+        patch+=(--config "patch.crates-io.$dependency.path='$(echo "$work/$dependency"-[0-9]*[0-9])'")
+    done
     (cd "$work/$name" && cargo test --quiet "${patch[@]}") || return 1
   done
 }

@@ -119,10 +119,10 @@ find "$work/$name" -exec touch --date="@$SOURCE_DATE_EPOCH" {} +
 unset RUSTC CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_RELEASE_STRIP CARGO_PROFILE_RELEASE_DEBUG
 
 step "crates: each builds from what is published"
-cargo package --quiet --locked -p dml-cuda -p dml-cuda-cli
+cargo package --quiet --locked -p dml-cuda -p dml-cuda-model -p dml-cuda-cli
 cargo package --quiet --manifest-path crates/dml-cuda-candle/Cargo.toml --allow-dirty \
   --config "patch.crates-io.dml-cuda.path='$source'"
-cp "$CARGO_TARGET_DIR"/package/dml-cuda{,-cli,-candle}-"$version".crate "$out/"
+cp "$CARGO_TARGET_DIR"/package/dml-cuda{,-model,-cli,-candle}-"$version".crate "$out/"
 (cd "$out" && sha256sum -- * > SHA256SUMS)
 
 step "each file, tried once"

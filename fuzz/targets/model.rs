@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dml_cuda_cli::model::{self, json};
+use dml_cuda_model::{self as model, json};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(document) = json::parse(text) else { return };

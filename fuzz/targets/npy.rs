@@ -1,7 +1,7 @@
 //! Any bytes as a .npy file: an answer, and what was read is read again from what is written.
 #![no_main]
 
-use dml_cuda_cli::model::npy;
+use dml_cuda_model::npy;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(read) = npy::read(bytes) {

@@ -1,9 +1,7 @@
-//! The command line tool `dml-cuda` as a library. [`main`] is the program. The fuzzer uses [`model`].
+//! The command line tool `dml-cuda` as a library. [`main`] is the program. [`dml_cuda_model`] reads the models.
 
 mod bench;
 mod completions;
-pub mod model;
-mod names;
 mod options;
 mod out;
 mod run;
@@ -17,10 +15,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use dml_cuda::{Adapter, Device, DeviceError, DirectMlVersion, Properties};
+use dml_cuda_model::{self as model, names};
 use serde_json::json;
 
 use bench::{kernel, report, suite, timing};
-use model::{json, members, strict};
+use model::{file, json, members, strict};
 use options::{Command, Format, Options};
 use out::{complain, shown_path};
 use run::{answers, events, execute};
@@ -97,13 +96,13 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     }
     // It may come through a pipe, but not without end.
     let large = "; large data belongs in .npy files";
-    let text = whole_file::read_input(path, large).map_err(|error| {
+    let text = file::read_input(path, large).map_err(|error| {
         let absent = path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound);
         let meant = absent.and_then(|word| options::mistyped(&[word.to_owned()]));
         let meant = meant.map_or_else(String::new, |meant| format!("; {meant}"));
         in_file(format!("the model cannot be read: {error}{meant}"))
     })?;
-    let text = whole_file::text(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
+    let text = file::text(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
     // Files written on Windows may begin with a byte order mark.
     let without_mark = text.strip_prefix('\u{feff}');
     let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::suite;
 use super::work::Work;
+use crate::model::file;
 use crate::out::{shown, shown_path};
 use crate::schema;
-use crate::whole_file;
 
 /// The version of the schema that this program writes and reads.
 pub const SCHEMA: u32 = 2;
@@ -155,7 +155,7 @@ impl Run {
         let failed = |error: String| format!("{}: {error}", shown_path(path));
         let unreadable = |error: &dyn std::fmt::Display| failed(format!("the results cannot be read: {error}"));
         // A run may come through a pipe, but not without end.
-        let text = whole_file::read_input(path, "").and_then(whole_file::text).map_err(|error| unreadable(&error))?;
+        let text = file::read_input(path, "").and_then(file::text).map_err(|error| unreadable(&error))?;
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;

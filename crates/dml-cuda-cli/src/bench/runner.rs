@@ -12,8 +12,8 @@ use std::time::Duration;
 use super::process::{self, Ended};
 use super::run::{Machine, Outcome};
 use super::suite::Case;
+use crate::model::file;
 use crate::options::Bench;
-use crate::whole_file;
 
 #[derive(Default)]
 pub struct Answer {
@@ -65,7 +65,7 @@ fn folder(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<tempfile
 /// The bytes that a small model wrote into its folder.
 fn output(folder: &Path, case: &Case) -> Result<Outcome, String> {
     let name = format!("{}.bin", case.name);
-    let bytes = whole_file::read_regular(&folder.join(&name));
+    let bytes = file::read_regular(&folder.join(&name));
     let bytes = bytes.map_err(|error| format!("it wrote no file {name}: {error}"))?;
     let (found, required) = (bytes.len() as u64, case.output_bytes());
     if found != required {

@@ -6,8 +6,8 @@ use dml_cuda::{BufferTensorDesc, Device, OperatorDesc, ReverseSubsequencesDesc, 
 use serde::Deserialize;
 
 use crate::bench::suite::random;
+use crate::model::file;
 use crate::out::shown_path;
-use crate::whole_file;
 
 /// A reversal. Strides are in elements; `length_sizes` has 1 where a length is shared.
 #[derive(Clone, Debug, Deserialize)]
@@ -59,7 +59,7 @@ impl Layout {
 
 /// Reads a layout a line, as JSON objects.
 pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
-    let text = whole_file::read_input(path, "").and_then(whole_file::text);
+    let text = file::read_input(path, "").and_then(file::text);
     let text = text.map_err(|error| format!("{}: {error}", shown_path(path)))?;
     let lines = text.trim_start_matches('\u{feff}').lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let cpu = Device::cpu();

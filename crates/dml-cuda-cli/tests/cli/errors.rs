@@ -84,7 +84,7 @@ fn bad_input_gets_one_clear_message() {
         (values, source("text.npy"), "it is not a .npy file"),
         (values, source("huge.npy"), "its header (version 2) claims 4294967295 bytes, more than the file's"),
         #[cfg(unix)]
-        (values, source("/dev/zero"), "\"/dev/zero\", which cannot be read (it is no regular file)"),
+        (values, source("/dev/zero"), "\"/dev/zero\", which cannot be read (it is not a regular file)"),
         // Sizes beyond any machine's memory, and sizes that do not fit.
         (
             "resources/Out/sizeInBytes",

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
 
-use super::json::{Document, Kind, Result, Unread, Value};
+use crate::json::{Document, Kind, Result, Unread, Value};
 use crate::names::or_nearest;
-use crate::out::shown;
+use crate::text::shown;
 
 /// A value, and its place in the document.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 use dml_cuda::TensorDataType;
 use half::f16;
 
-use super::value::truncated;
+use crate::value::truncated;
 
 /// Bytes of a part.
 const PART: u64 = 1 << 20;

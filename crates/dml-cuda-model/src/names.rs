@@ -1,6 +1,6 @@
 //! Names that are nearly right.
 
-use crate::out::shown;
+use crate::text::shown;
 
 /// Names that are less alike have nothing in common.
 const LEAST_LIKENESS: f64 = 0.55;

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::json::Result;
-use super::node::Node;
+use crate::json::Result;
 use crate::names::nearest;
-use crate::out::shown;
+use crate::node::Node;
+use crate::text::shown;
 
 pub const SCHEMA: &str = include_str!("schema.json");
 

@@ -2,9 +2,9 @@
 
 use dml_cuda::TensorDataType;
 
-use super::json;
-use super::node::Node;
-use crate::out::shown;
+use crate::json;
+use crate::node::Node;
+use crate::text::shown;
 
 /// The array in a file.
 #[derive(Debug, PartialEq)]

@@ -6,10 +6,10 @@ use dml_cuda::{ScalarUnion, TensorDataType};
 use half::f16;
 use serde::Serialize;
 
-use super::json::{Kind, Result};
-use super::node::Node;
+use crate::json::{Kind, Result};
 use crate::names::or_nearest;
-use crate::out::shown;
+use crate::node::Node;
+use crate::text::shown;
 
 /// The bits of one element.
 pub fn bits(node: &Node, data_type: TensorDataType) -> Result<u64> {

@@ -1,14 +1,17 @@
-//! A model: resources, dispatchables and commands, in the file's order.
+//! Reads a model of DxDispatch: resources, dispatchables and commands, in the file's order.
 
 pub mod command;
 pub mod dispatchable;
+pub mod file;
 pub mod initial;
 pub mod json;
 pub mod members;
+pub mod names;
 pub mod node;
 pub mod npy;
 pub mod resource;
 pub mod strict;
+pub mod text;
 pub mod value;
 
 use std::collections::HashSet;
@@ -20,8 +23,7 @@ use command::{Bindings, Command, Names};
 use json::{Document, Result};
 use node::Node;
 use resource::Resource;
-
-use crate::out::shown_path;
+use text::shown_path;
 
 pub struct Dispatchable {
     pub name: String,

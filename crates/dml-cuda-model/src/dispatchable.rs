@@ -5,10 +5,10 @@ use dml_cuda::{
     TensorFlags,
 };
 
-use super::json::Result;
-use super::node::Node;
-use super::value;
+use crate::json::Result;
 use crate::names::{likeness, or_nearest};
+use crate::node::Node;
+use crate::value;
 
 /// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.
 pub fn read(node: &Node) -> Result<OperatorDesc> {

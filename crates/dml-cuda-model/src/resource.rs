@@ -1,18 +1,16 @@
 //! Resources: buffers and their initial values.
 
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dml_cuda::TensorDataType;
 
-use super::dispatchable::data_type;
-use super::initial::Values;
-use super::json::{Kind, Result};
-use super::node::Node;
-use super::npy;
-use super::value::bits;
-use crate::whole_file;
+use crate::dispatchable::data_type;
+use crate::initial::Values;
+use crate::json::{Kind, Result};
+use crate::node::Node;
+use crate::value::bits;
+use crate::{file, npy};
 
 /// A buffer as the model describes it.
 pub struct Resource {
@@ -117,7 +115,7 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
     };
     let (first, is_sequence) = (values.require(kind)?, kind == "valueStart");
     if kind == "sourcePath" {
-        return file(node, &first, declared, folder);
+        return of_file(node, &first, declared, folder);
     }
     let data_type = typed(node, declared)?;
     let first = bits(&first, data_type)?;
@@ -145,19 +143,16 @@ pub fn is_image(name: &str) -> bool {
 }
 
 /// `{ "sourcePath": "input.npy" }`, relative to the folder, else to the current directory.
-fn file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder: &Path) -> Result<Initial> {
+fn of_file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder: &Path) -> Result<Initial> {
     let name = source.kind();
     let path = PathBuf::from(separated(source.string()?));
     let path = Some(folder.join(&path)).filter(|beside_model| beside_model.exists()).unwrap_or(path);
     if is_image(source.string()?) {
         return Err(source.error(format!("{name}, an image"), "another file: dml-cuda reads no images"));
     }
-    let regular = || match fs::metadata(&path)?.is_file() {
-        true => {
-            let mut bytes = Vec::new();
-            whole_file::open(&path)?.read_to_end(&mut bytes).map(|_| bytes)
-        }
-        false => Err(std::io::Error::other("it is no regular file")),
+    let regular = || {
+        let mut bytes = Vec::new();
+        file::open_regular(&path)?.read_to_end(&mut bytes).map(|_| bytes)
     };
     let bytes = regular().map_err(|error| source.error(format!("{name}, which cannot be read ({error})"), "a file"))?;
     if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {

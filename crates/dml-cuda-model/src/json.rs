@@ -8,7 +8,7 @@ use std::fmt;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 
-use crate::out::shown;
+use crate::text::shown;
 
 /// The error of an unreadable document: where, and why.
 pub type Result<T, E = String> = std::result::Result<T, E>;

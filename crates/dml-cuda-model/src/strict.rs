@@ -9,11 +9,11 @@ use dml_cuda::{
 };
 use half::f16;
 
-use super::command::{Bindings, Command};
-use super::json::{Document, Result};
-use super::node::Node;
-use super::value::{from_bytes, truncated};
-use super::Model;
+use crate::command::{Bindings, Command};
+use crate::json::{Document, Result};
+use crate::node::Node;
+use crate::value::{from_bytes, truncated};
+use crate::Model;
 
 /// How many commands use each resource, and whether a dispatch writes it.
 type Uses<'a> = HashMap<&'a str, (usize, bool)>;

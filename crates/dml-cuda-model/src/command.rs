@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use dml_cuda::{OperatorDesc, TensorDataType, TensorRole};
 
-use super::json::{Kind, Result};
-use super::node::Node;
-use super::resource::is_image;
-use super::Dispatchable;
+use crate::json::{Kind, Result};
 use crate::names::or_nearest;
+use crate::node::Node;
+use crate::resource::is_image;
+use crate::Dispatchable;
 
 pub enum Command {
     Dispatch { dispatchable: String, bindings: Bindings },

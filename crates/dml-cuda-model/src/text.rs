@@ -1,0 +1,35 @@
+//! Text of files and other programs as it can be printed.
+
+use std::path::Path;
+
+/// Text of a file or another program as it can be printed: no control characters, none that turn text around or
+/// break lines, and not without end.
+pub fn shown(text: &str) -> String {
+    const MOST: usize = 200;
+    let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
+    text.chars().take(MOST).map(escaped).collect::<String>() + end
+}
+
+/// A text in one line, as [`shown`] shows it, but whole.
+pub fn shown_whole(text: &str) -> String {
+    text.chars().map(escaped).collect()
+}
+
+/// Every line of a text, whole.
+pub fn shown_lines(text: &str) -> String {
+    text.split('\n').map(shown_whole).collect::<Vec<_>>().join("\n")
+}
+
+/// A path, whole.
+pub fn shown_path(path: &Path) -> String {
+    shown_whole(&path.to_string_lossy())
+}
+
+fn escaped(c: char) -> String {
+    let misleads = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if c.is_control() || misleads {
+        c.escape_default().to_string()
+    } else {
+        c.to_string()
+    }
+}

@@ -30,7 +30,7 @@ release() { cargo build --locked --release -p dml-cuda-capi -p dml-cuda-cli; }
 wheel() {
   [ ! -e "$work/wheel" ] || return 0
   venv python numpy build==1.*
-  # It makes the source distribution, and the wheel from that.
-  CARGO_TARGET_DIR="$shared" UV_NO_CONFIG=1 PATH="$PWD/.venv/uv/bin:$PATH" \
+  # It makes the source distribution, and the wheel from that. The profile dist takes three times as long to compile.
+  MATURIN_PEP517_ARGS="--profile release" CARGO_TARGET_DIR="$shared" UV_NO_CONFIG=1 PATH="$PWD/.venv/uv/bin:$PATH" \
     .venv/python/bin/python -m build --quiet --installer uv --outdir "$work/wheel" ./python
 }

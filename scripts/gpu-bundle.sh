@@ -19,11 +19,11 @@ collect tests '"test":true' cargo test --quiet --tests --features cudarc-0_19 --
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo -dirty)
 export DML_CUDA_COMMIT
 collect benches '"test":true' cargo bench --quiet --bench host --bench startup --no-run --message-format=json
-cargo build --release --quiet
-cp target/release/dml-cuda "$out/dml-cuda"
+cargo build --profile dist --quiet
+cp target/dist/dml-cuda "$out/dml-cuda"
 cc crates/dml-cuda-cli/tests/cli/side_by_side/stand_in.c -o "$out/stand-in"
-cargo build --release --quiet -p dml-cuda-capi -p dml-cuda-torch
-cp target/release/libdml_cuda.so target/release/libdml_cuda_torch.so "$out/"
+cargo build --profile dist --quiet -p dml-cuda-capi -p dml-cuda-torch
+cp target/dist/libdml_cuda.so target/dist/libdml_cuda_torch.so "$out/"
 # The name that libdml_cuda_torch.so looks for.
 cp "$out/libdml_cuda.so" "$out/$(readelf -d "$out/libdml_cuda.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')"
 

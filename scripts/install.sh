@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what cargo has built: scripts/install.sh PREFIX [BUILT]. BUILT is the repository's target/release without it.
+# Installs what cargo has built: scripts/install.sh PREFIX BUILT. BUILT is the folder of a profile, such as target/dist.
 # Takes libdml_cuda.so with header, pkg-config and CMake files, and libdml_cuda_torch.so and the tool dml-cuda if they
 # are there. PREFIX can be moved afterwards. TOOL names a dml-cuda that this machine can start, if BUILT has that of
 # another one.
 set -euo pipefail
 unset CDPATH
-[ $# = 1 ] || [ $# = 2 ] || { echo "usage: scripts/install.sh PREFIX [BUILT]" >&2; exit 2; }
+[ $# = 2 ] || { echo "usage: scripts/install.sh PREFIX BUILT" >&2; exit 2; }
 root=$(cd "$(dirname "$(realpath "$0")")/.." && pwd)
-prefix=$1 built=${2:-$root/target/release}
+prefix=$1 built=$2
 capi=$root/crates/dml-cuda-capi
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$capi/Cargo.toml" | head -n 1)
 # What programs must be linked again for: 0.N, later the first number. build.rs gives the library the same name.

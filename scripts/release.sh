@@ -82,20 +82,17 @@ for target in "$linux" "$windows"; do
 done
 cp "$work/$linux/LICENSE-THIRD-PARTY.txt" python/
 
-export RUSTC=$tools/bin/debian-rustc CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_PROFILE_RELEASE_DEBUG=0
-# Cargo.toml builds most dependencies without optimization, for a short first build. -Zbuild-std makes the standard
-# library one of them.
-fast=(--config 'profile.release.package."*".opt-level=3')
+export RUSTC=$tools/bin/debian-rustc
 for machine in x86_64 aarch64; do
   target=$machine-unknown-linux-gnu
   step "wheel for $machine"
-  (cd python && maturin build --quiet --zig --release --locked "${fast[@]}" --target "$target" --compatibility manylinux_2_17 \
+  (cd python && maturin build --quiet --zig --profile dist --locked --target "$target" --compatibility manylinux_2_17 \
     --sbom-include "$work/$linux/dml-cuda-capi.cdx.json" --out "$out")
 
   step "archive for $machine"
-  cargo zigbuild --quiet --locked --release "${fast[@]}" --target "$target.2.17" -p dml-cuda-cli -p dml-cuda-capi -p dml-cuda-torch
+  cargo zigbuild --quiet --locked --profile dist --target "$target.2.17" -p dml-cuda-cli -p dml-cuda-capi -p dml-cuda-torch
   name=dml-cuda-$version-$machine-linux
-  TOOL=$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/release/dml-cuda scripts/install.sh "$work/$name" "$CARGO_TARGET_DIR/$target/release"
+  TOOL=$CARGO_TARGET_DIR/x86_64-unknown-linux-gnu/dist/dml-cuda scripts/install.sh "$work/$name" "$CARGO_TARGET_DIR/$target/dist"
   # What Zig adds has debug information, with the machine's folders.
   "debian-$machine-linux-gnu-strip" "$work/$name/bin/dml-cuda" "$work/$name/lib/libdml_cuda.so.$version" "$work/$name/lib/libdml_cuda_torch.so"
   document "$work/$name" share/dml-cuda "$linux" dml-cuda-{cli,capi,torch}
@@ -105,18 +102,18 @@ done
 step "archive for Windows"
 target=$windows
 RUSTC_BOOTSTRAP=1 CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-gcc \
-  cargo build --quiet --locked --release "${fast[@]}" --target "$target" -Zbuild-std -p dml-cuda-cli -p dml-cuda-capi
+  cargo build --quiet --locked --profile dist --target "$target" -Zbuild-std -p dml-cuda-cli -p dml-cuda-capi
 name=dml-cuda-$version-x86_64-windows
 mkdir "$work/$name"
-cp "$CARGO_TARGET_DIR/$target/release"/{dml-cuda.exe,dml_cuda.dll} crates/dml-cuda-capi/include/dml_cuda.h "$work/$name/"
+cp "$CARGO_TARGET_DIR/$target/dist"/{dml-cuda.exe,dml_cuda.dll} crates/dml-cuda-capi/include/dml_cuda.h "$work/$name/"
 x86_64-w64-mingw32-strip "$work/$name"/*.{exe,dll} # MinGW's parts
 # An import library that Microsoft's linker and MinGW's read.
-{ echo EXPORTS; x86_64-w64-mingw32-nm "$CARGO_TARGET_DIR/$target/release/libdml_cuda.dll.a" | sed -n 's/.* T //p'; } > "$work/dml_cuda.def"
+{ echo EXPORTS; x86_64-w64-mingw32-nm "$CARGO_TARGET_DIR/$target/dist/libdml_cuda.dll.a" | sed -n 's/.* T //p'; } > "$work/dml_cuda.def"
 "$tools/bin/python" -m ziglang dlltool -m i386:x86-64 -D dml_cuda.dll -d "$work/dml_cuda.def" -l "$work/$name/dml_cuda.lib"
 document "$work/$name" . "$windows" dml-cuda-{cli,capi}
 find "$work/$name" -exec touch --date="@$SOURCE_DATE_EPOCH" {} +
 (cd "$work" && python3 -m zipfile -c "$out/$name.zip" "$name")
-unset RUSTC CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_RELEASE_STRIP CARGO_PROFILE_RELEASE_DEBUG
+unset RUSTC CARGO_ENCODED_RUSTFLAGS
 
 step "crates: each builds from what is published"
 cargo package --quiet --locked -p dml-cuda -p dml-cuda-model -p dml-cuda-cli

@@ -57,8 +57,11 @@ def installed(block):
 def make_files(folder):
     """What the commands name: two models, of which rules are broken, and results."""
     shutil.copytree(ROOT / "models", folder / "models")
-    for name in "benches", "crates", "scripts", "target":
+    for name in "benches", "crates", "scripts":
         (folder / name).symlink_to(ROOT / name)
+    (folder / "target").mkdir()
+    for profile in "release", "dist":
+        (folder / "target" / profile).symlink_to(TOOL.parent)
     for name, run in RUNS.items():
         shutil.copy(ROOT / "benches" / "record" / "nvidia-h200" / f"{run}.json", folder / f"{name}.json")
     reverse = (ROOT / "models" / "reverse_subsequences.json").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ collect() {
 collect tests '"test":true' cargo test --quiet --tests --features cudarc-0_19 --no-run --message-format=json
 DML_CUDA_COMMIT=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo -dirty)
 export DML_CUDA_COMMIT
-collect benches '"test":true' cargo bench --quiet --bench host --bench startup --no-run --message-format=json
+collect benches '"test":true' cargo bench --quiet -p dml-cuda-benches --no-run --message-format=json
 cargo build --profile dist --quiet
 cp target/dist/dml-cuda "$out/dml-cuda"
 cc crates/dml-cuda-cli/tests/cli/side_by_side/stand_in.c -o "$out/stand-in"

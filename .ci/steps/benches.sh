@@ -2,4 +2,4 @@
 # the benches, once each
 source .ci/setup.sh
 
-cargo bench --locked -- --test
+cargo bench --locked -p dml-cuda-benches -- --test

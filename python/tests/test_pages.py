@@ -136,7 +136,7 @@ class Pages(unittest.TestCase):
         """Files, steps, crates, benches and tests that commands name, in all blocks for a shell of all pages."""
         steps = subprocess.run([ROOT / ".ci" / "run", "--list"], capture_output=True, text=True, check=True).stdout.split("\n")
         steps = {line.split()[0] for line in steps if line}
-        manifests = "\n".join(path.read_text(encoding="utf-8") for path in [ROOT / "Cargo.toml", *ROOT.glob("crates/*/Cargo.toml")])
+        manifests = "\n".join(path.read_text(encoding="utf-8") for path in [ROOT / "Cargo.toml", ROOT / "benches" / "Cargo.toml", *ROOT.glob("crates/*/Cargo.toml")])
         tried = 0
         for page in [*PAGES, *ROOT.glob("*.md"), *(ROOT / "docs" / "design").glob("*.md"), ROOT / "benches" / "README.md"]:
             for block in blocks(page, "sh\n"):

@@ -32,7 +32,7 @@ ABANDONED = {
     "commit": r"(?<![\w/-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])",
     "ratio in words": r"\b\d[\d.]* times (?:as fast|faster)\b",
 }
-SOURCES_AT_MOST = 9
+SOURCES_AT_MOST = 2
 CELL = 25  # words
 
 # Figures that are settings or definitions, and no measurements.

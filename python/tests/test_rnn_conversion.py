@@ -92,7 +92,7 @@ class Conversion(unittest.TestCase):
 
     def test_what_is_left_alone_is_named(self):
         with self.assertWarnsRegex(
-            UserWarning, r"^0 is of a class of its own, test_rnn_conversion.Own, and stays as it is$"
+            UserWarning, r"^0 has a class of its own, test_rnn_conversion.Own, and stays as it is$"
         ):
             model = dt.convert_rnns(nn.Sequential(Own(2, 3), nn.LSTMCell(2, 3)))
         self.assertIs(type(model[0]), Own)

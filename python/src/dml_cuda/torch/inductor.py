@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import sympy  # PyTorch needs it, too
+import sympy  # PyTorch also needs it
 import torch
 
 from .._arguments import scalar_bits
@@ -47,7 +47,7 @@ def _lower(operator: _Call, lower: _Call, create: Any, ops: Any, virtual: Any, *
     try:
         found = lower(create, ops, virtual.graph.current_node, *arguments)
         if not isinstance(found, tuple):
-            found.data.data.inner_fn_opcount()  # evaluates the expression, which may fail, too
+            found.data.data.inner_fn_opcount()  # evaluates the expression, which may also fail
     except Exception as error:
         _log.debug("An operator stays one in PyTorch %s: %r", torch.__version__, error)
         found = arguments

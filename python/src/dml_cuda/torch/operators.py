@@ -329,8 +329,8 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
     """Reverses x in place as :func:`reverse_subsequences` does, and returns x.
 
     No two elements of x may share memory. Where autograd follows x, and inside of ``torch.func``'s transforms, this is
-    ``x.copy_(reverse_subsequences(x, lengths, dim))``, which takes a tensor and a copy more, and refuses what ``copy_``
-    refuses: a leaf that requires a gradient, an expanded tensor.
+    ``x.copy_(reverse_subsequences(x, lengths, dim))``, which allocates a tensor and copies it, and refuses what
+    ``copy_`` refuses: a leaf that requires a gradient, an expanded tensor.
 
     >>> import torch, dml_cuda.torch
     >>> x = torch.arange(5)

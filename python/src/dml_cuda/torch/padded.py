@@ -44,10 +44,10 @@ def _is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor, size: int) 
     """Whether both directions of a layer run in one pass. cuDNN then runs them at the same time, but multiplies twice
     as many inputs, half of the weights being zeros. On an H100 (benches/record) that is faster in captured calls, with
     and without gradients, where two passes would have cuDNN's standard algorithm: PyTorch asks for a persistent one if
-    the states are few, and for an LSTM or RNN in float16 if sizes are multiples. Of the latter only batches below 64,
-    and of 128 with 256 states, are faster in two passes. The multiplications must be few, fewer where tensor cores do
-    not take the dtype, and so must the states in half precision. Short sequences do not pay for the weights that each
-    call puts together. Eager calls wait for the host, and gain nothing."""
+    the states are few, and for an LSTM or RNN in float16 if sizes are multiples. With the latter only batches below 64,
+    and a batch of 128 with 256 states, are faster in two passes. The multiplications must be few, fewer where tensor
+    cores do not take the dtype, and so must the states in half precision. Short sequences do not pay for the weights
+    that each call puts together. Eager calls wait for the host, and gain nothing."""
     if not rnn.bidirectional or is_tracing() or torch.compiler.is_exporting():
         return False  # programs without Python have reversals
     chosen = is_form_chosen("one_pass")
@@ -78,7 +78,7 @@ def _has_tf32() -> bool:
 
 def _alignments(step: torch.Tensor, ends: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The rows of x, [T, B, 2], that make [x aligned left, x aligned right], and the rows of a bidirectional output
-    that align its backward half left, too. Aligning rotates a sequence by its length."""
+    that also align its backward half left. Aligning rotates a sequence by its length."""
     steps, batch = len(step), ends.shape[1]
     lane, lanes = (torch.arange(size, device=step.device) for size in (batch, 2 * batch))
     shift = ends * torch.arange(2, device=step.device)

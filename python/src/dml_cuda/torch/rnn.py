@@ -239,9 +239,9 @@ def convert_rnns(module: torch.nn.Module) -> torch.nn.Module:
         if is_quantized or isinstance(part, tuple(_OURS)):
             found = None if is_quantized else _converted(kind)
             if found is None:
-                what = "quantized" if is_quantized else "of a class of its own"
-                words = f"{name or 'the module'} is {what}, {kind.__module__}.{kind.__qualname__}, and stays as it is"
-                warnings.warn(words, stacklevel=2)
+                what = "is quantized" if is_quantized else "has a class of its own"
+                message = f"{name or 'the module'} {what}, {kind.__module__}.{kind.__qualname__}, and stays as it is"
+                warnings.warn(message, stacklevel=2)
             else:
                 part.__class__ = found
     return module

@@ -5,8 +5,8 @@ same bytes.
 Usage: PYTHONPATH=python/src python3 benches/random_layouts.py OUT.csv SEED... [--count N] [--without-gather] [--small]
 
 A seed is a set of --count layouts (260) of at most 128 MiB. OUT.csv is the record: a row for each layout, with
-microseconds of calls that CUDA graphs replay with a cold L2 cache. `default`, `measured` (DML_CUDA_SELECT=measure) and
-`generic` (DML_CUDA_SPECIALIZE=0) are this library's, copying, and `in place` behind a name is the same in place.
+microseconds of calls that CUDA graphs replay with a cold L2 cache. `default`, `measured` (select=measure) and
+`generic` (specialize=never) are this library's, copying, and `in place` behind a name is the same in place.
 `wrong` counts results that differ from the gather's. Several processes compile gathers, and one at a time uses the GPU.
 --small has tensors of at most 8 KiB, for a machine without a GPU, whose times say nothing."""
 
@@ -23,7 +23,7 @@ import sys
 
 # Bytes of a tensor at most, and bytes of all tensors that take turns: three times the L2 cache of an H100.
 MOST, SMALL, CACHES = 1 << 27, 1 << 13, 160 << 20
-MODES = {"default": {}, "measured": {"DML_CUDA_SELECT": "measure"}, "generic": {"DML_CUDA_SPECIALIZE": "0"}}
+MODES = {"default": "", "measured": "select=measure", "generic": "specialize=never"}
 # How often each kind is drawn.
 KINDS = {
     "block": 5, "block time first": 2, "lanes": 4, "side": 3, "side alone": 2, "between": 2, "transposed in": 2,
@@ -119,7 +119,7 @@ def draw(r, most=MOST):
 
 def work(mode, rows, numbers, gathers, ready, turn, results):
     """Times the layouts of those numbers. Without a turn it only compiles."""
-    os.environ.update(MODES[mode], TORCHINDUCTOR_COMPILE_THREADS="1")
+    os.environ.update(DML_CUDA_COMPILE_OPTIONS=MODES[mode], TORCHINDUCTOR_COMPILE_THREADS="1")
     import torch
     from torch_times import DEVICE, gather, synchronize, timed
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod buffer;
 pub(crate) mod compile;
-pub(crate) mod compile_options;
 pub(crate) mod measure;
 pub(crate) mod operator;
 pub(crate) mod stream;
@@ -12,9 +11,8 @@ use std::sync::Arc;
 
 use crate::cuda;
 use crate::desc::{tensor_support, FeatureLevel, OperatorType, TensorRole, TensorSupport};
-use crate::device::compile_options::CompileOptions;
-use crate::environment::EnvironmentError;
 use crate::error::DeviceError;
+use crate::options::{CompileOptions, ParseCompileOptionsError};
 
 /// A device to create, compile and run operators on: `IDMLDevice`. Cheap to clone, usable from any thread.
 ///
@@ -107,17 +105,19 @@ impl Device {
         self
     }
 
-    /// This device with the [options](Self::compile_options) that the environment sets when the process first asks:
-    /// kernels are [kept specialized](crate::Specialize::Kept) if `DML_CUDA_SPECIALIZE` is 1,
-    /// [never](crate::Specialize::Never) specialized if it is 0, and [measured](CompileOptions::measure) if
-    /// `DML_CUDA_SELECT` is `measure`.
+    /// This device with other [options](Self::compile_options).
+    pub fn with_compile_options(self, compile_options: CompileOptions) -> Self {
+        Self { compile_options, ..self }
+    }
+
+    /// This device with the [options](Self::compile_options) that `DML_CUDA_COMPILE_OPTIONS` sets in the environment
+    /// when the process first asks.
     ///
     /// # Errors
     ///
-    /// A variable has another value than the known ones.
-    pub fn with_environment(mut self) -> Result<Self, EnvironmentError> {
-        self.compile_options = CompileOptions::read_environment()?;
-        Ok(self)
+    /// The variable has an unknown option or value.
+    pub fn with_environment(self) -> Result<Self, ParseCompileOptionsError> {
+        Ok(self.with_compile_options(CompileOptions::of_environment()?))
     }
 
     /// The options with which operators are compiled, unless a call has others.

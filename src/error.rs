@@ -14,8 +14,8 @@ pub use lowering::LoweringError;
 
 use crate::cuda::ParseGpuTargetError;
 use crate::desc::{Names, ParseFeatureLevelError, ParseOperatorTypeError, ParseTensorDataTypeError, TensorRole};
-use crate::environment::EnvironmentError;
 use crate::lowering::RangeError;
+use crate::options::ParseCompileOptionsError;
 use crate::validate::{ParseDirectMlVersionError, ParseRuleError, ValidationErrors};
 
 /// Any error of the short paths, and of what comes before them: `?` converts each of the others.
@@ -67,9 +67,9 @@ pub enum Error {
     /// A call of the CUDA driver failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),
-    /// An environment variable has a value that is not known.
+    /// A text is not one of compile options.
     #[error(transparent)]
-    Environment(#[from] EnvironmentError),
+    CompileOptions(#[from] ParseCompileOptionsError),
     /// A text is not a feature level.
     #[error(transparent)]
     FeatureLevel(#[from] ParseFeatureLevelError),

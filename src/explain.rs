@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use crate::cuda::select::{chosen, Candidate};
 use crate::cuda::{GpuTarget, Launch, Mode};
-use crate::device::compile_options::CompileOptions;
 use crate::device::operator::{CompiledOperator, Operator};
 use crate::operator_plan::OperatorPlan;
+use crate::options::{CompileOptions, Specialize};
 pub use crate::plan::MergedDimension;
 use crate::plan::Summary;
-use crate::specialize::Specialize;
 
 /// The plan of an operator: its merged dimensions, and the kernels that a dispatch chooses from. `Display` writes it
 /// for people, and with the feature `serde` it serializes itself; `dml-cuda --explain` prints both.
@@ -115,7 +114,7 @@ pub struct ExplainedLaunch {
     pub shared_memory: u32,
     /// The required alignment of the addresses of the first input and the output.
     pub alignment: u32,
-    /// When it is compiled for the operator: as the options say, or never.
+    /// When it is specialized: as the options say, or never.
     pub specialize: Specialize,
 }
 
@@ -250,14 +249,9 @@ impl fmt::Display for Explanation {
             for launch in &mode.launches {
                 let ExplainedLaunch { kernel, access_bytes, blocks, threads, shared_memory, alignment, specialize } =
                     launch;
-                let specialized = match specialize {
-                    Specialize::Never => "never specialized",
-                    Specialize::Captured => "can be specialized",
-                    Specialize::Owned | Specialize::Kept => "specialized",
-                };
                 writeln!(
                     f,
-                    "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory per thread block, pointers at multiples of {alignment}, {specialized}"
+                    "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory per thread block, pointers at multiples of {alignment}, specialize={specialize}"
                 )?;
             }
             for ExplainedKernel { kernel, variant, estimate, measured } in &mode.kernels {

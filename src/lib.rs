@@ -32,15 +32,14 @@ mod cuda;
 mod desc;
 mod device;
 mod dispatch;
-mod environment;
 mod error;
 mod explain;
 pub mod lowering;
 mod mode;
 mod operator_plan;
 mod ops;
+mod options;
 mod plan;
-mod specialize;
 mod trace;
 mod validate;
 
@@ -53,7 +52,6 @@ pub use desc::{
 };
 pub use device::buffer::Buffer;
 pub use device::compile::MeasuredKernel;
-pub use device::compile_options::CompileOptions;
 pub use device::operator::{BindingProperties, CompiledOperator, Operator};
 pub use device::stream::{Event, Stream};
 pub use device::{Adapter, Device};
@@ -61,11 +59,10 @@ pub use dispatch::binding::{BindingTable, BufferBinding};
 #[cfg(feature = "cudarc-0_19")]
 pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use dispatch::graph::Graph;
-pub use environment::EnvironmentError;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
 pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension, RejectedKernel};
 pub use ops::{fill_value_sequence, reverse_subsequences};
-pub use specialize::Specialize;
+pub use options::{CompileOptions, ParseCompileOptionsError, Specialize};
 pub use validate::{
     validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, ParseRuleError, Requirement, Rule,
     ValidationError, ValidationErrors,

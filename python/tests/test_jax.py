@@ -395,6 +395,7 @@ class Errors(unittest.TestCase):
             (ValueError, "must have at most 8 dimensions", lambda: fill((1,) * 9, 0, 1, "uint8")),
             (TypeError, "out is given, but must be None for arrays of JAX", lambda: dml_cuda.reverse_subsequences(x, 1, 0, out=x)),
             (TypeError, "stream is given, but must be None for arrays of JAX", lambda: dml_cuda.reverse_subsequences(x, 1, 0, stream=0)),
+            (TypeError, "compile_options is given, but must be None for arrays of JAX", lambda: dml_cuda.reverse_subsequences(x, 1, 0, compile_options="")),
         ])  # fmt: skip
 
     @unittest.skipIf(jax.default_backend() != "cpu", "a GPU reads no length on the host")

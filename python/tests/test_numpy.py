@@ -96,6 +96,19 @@ class Reverse(unittest.TestCase):
             dml_cuda.reverse_subsequences(x, -1, 5, out=others)
         self.assertTrue((base == np.arange(4**10).reshape(base.shape)).all())
 
+    def test_compile_options_are_those_of_one_call(self):
+        x = np.arange(8, dtype=np.int32).reshape(2, 4)
+        reverse, fill = dml_cuda.reverse_subsequences, dml_cuda.fill_value_sequence
+        for given in (None, "", "specialize=always select=measure", "specialize=never in_place=never"):
+            self.assertEqual(reverse(x, 2, 1, compile_options=given).tolist(), [[1, 0, 2, 3], [5, 4, 6, 7]])
+            self.assertEqual(dml_cuda.reverse_padded_sequence(x, [2, 1, 0, 0], compile_options=given)[:, 0].tolist(), [4, 0])
+            self.assertEqual(fill(3, 5, -1, "uint8", compile_options=given).tolist(), [5, 4, 3])
+        check_errors(self, [
+            (ValueError, "the dispatch is in place, but must not be, as the compile option is `in_place=never`", lambda: reverse(x, 2, 1, out=x, compile_options="in_place=never")),
+            (ValueError, "the compile option is `select=fast`, but must be one of", lambda: fill(3, 5, -1, "uint8", compile_options="select=fast")),
+            (TypeError, "compile_options is 3, but must be a string", lambda: reverse(x, 2, 1, compile_options=3)),
+        ])  # fmt: skip
+
     def test_padded_sequences(self):
         reverse, x = dml_cuda.reverse_padded_sequence, np.arange(40).reshape(4, 5, 2)
         for lengths in ([2, 5, 0, 9], np.uint8([2, 5, 0, 9]), np.arange(8)[::2]):

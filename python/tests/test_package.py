@@ -20,9 +20,9 @@ class Package(unittest.TestCase):
 
     def test_a_variable_with_an_unknown_value_is_an_error(self):
         program = "import dml_cuda; print(dml_cuda.fill_value_sequence(2, 0, 1, 'int8'))"
-        for value, words in [("1", r"[0 1]"), ("0", r"[0 1]"), ("true", "ValueError: the environment variable DML_CUDA_SPECIALIZE is `true`, but must be `0` or `1`"),
-                             ("", "DML_CUDA_SPECIALIZE is ``, but must be")]:
-            run = run_python("-c", program, DML_CUDA_SPECIALIZE=value)
+        for value, words in [("specialize=always", r"[0 1]"), ("", r"[0 1]"),
+                             ("specialize=1", "ValueError: in DML_CUDA_COMPILE_OPTIONS, the compile option is `specialize=1`, but must be one of specialize=in_graphs|always|never, select")]:
+            run = run_python("-c", program, DML_CUDA_COMPILE_OPTIONS=value)
             self.assertIn(words, run.stdout + run.stderr)
 
     def test_without_its_library_the_package_says_what_to_do(self):

@@ -6,7 +6,7 @@ use super::driver::{self, Context, LoadedKernel, StreamHandle};
 use super::launch::{Addresses, Launch};
 use crate::error::{CudaError, DispatchError};
 use crate::mode::Mode;
-use crate::specialize::Specialize;
+use crate::options::{CompileOptions, Specialize};
 
 /// Launches in the order in which they are tried. Empty if nothing moves.
 pub(crate) type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
@@ -15,10 +15,12 @@ pub(crate) type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
 pub(crate) fn load(
     context: &Arc<Context>,
     launches: impl IntoIterator<Item = Launch>,
-    specialize: Specialize,
+    options: CompileOptions,
 ) -> Result<Loaded, CudaError> {
     let load = |launch: Launch| {
-        let specialized = context.specialized_kernel(&launch, specialize);
+        let specialized = (options.specialize == Specialize::Always)
+            .then(|| context.specialized_kernel(&launch, options.unload))
+            .flatten();
         let kernel = specialized.map_or_else(|| context.kernel(launch.entry), Ok)?;
         Ok((launch, kernel))
     };
@@ -31,13 +33,13 @@ pub(crate) struct Launcher {
     context: Arc<Context>,
     /// In the order of `Mode::ALL`. `None` for a mode that the operator is not compiled for.
     modes: [Option<Loaded>; 2],
-    specialize: Specialize,
+    options: CompileOptions,
 }
 
 impl Launcher {
     /// The launches of each mode, in the order of `Mode::ALL`.
-    pub fn new(context: &Arc<Context>, modes: [Option<Loaded>; 2], specialize: Specialize) -> Self {
-        Self { context: context.clone(), modes, specialize }
+    pub fn new(context: &Arc<Context>, modes: [Option<Loaded>; 2], options: CompileOptions) -> Self {
+        Self { context: context.clone(), modes, options }
     }
 
     /// The launches of a mode. `None` if the operator is not compiled for it.
@@ -58,9 +60,14 @@ impl Launcher {
     #[cfg(feature = "cudarc-0_19")]
     pub fn keep(&self) {
         self.context.keep();
-        if self.specialize == Specialize::Owned {
+        if self.unloads() {
             self.leak_kernels();
         }
+    }
+
+    /// Whether its specialized kernels are its own.
+    fn unloads(&self) -> bool {
+        self.options.unload && self.options.specialize == Specialize::Always
     }
 
     fn leak_kernels(&self) {
@@ -83,10 +90,10 @@ impl Launcher {
         let launches = mode.of(&self.modes).as_deref().ok_or(NO_MODE)?;
         let Some((launch, kernel)) = choose(launches, addresses)? else { return Ok(()) };
         let _current = self.context.enter_to_queue()?;
-        let captured = self.specialize == Specialize::Captured && stream.is_capturing();
+        let captured = self.options.specialize == Specialize::InGraphs && stream.is_capturing();
         let specialized = captured.then(|| {
             let _no_loading = self.context.protect_capture(stream);
-            self.context.specialized_kernel(launch, Specialize::Kept)
+            self.context.specialized_kernel(launch, false)
         });
         let kernel = specialized.flatten().unwrap_or_else(|| kernel.clone());
         // SAFETY: `LoadedKernel::launch` needs these promises. The context is current.
@@ -113,7 +120,7 @@ impl Drop for Launcher {
     fn drop(&mut self) {
         // Work of bound operators may still be queued. If waiting for it fails (for example because this thread
         // captures a stream), the kernels leak.
-        if self.specialize == Specialize::Owned && driver::wait_for_streams(&self.context).is_err() {
+        if self.unloads() && driver::wait_for_streams(&self.context).is_err() {
             self.leak_kernels();
         }
     }

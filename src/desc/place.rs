@@ -21,7 +21,7 @@ use super::operator_type::{OperatorType, TensorRole};
 /// let place = error.place;
 /// assert_eq!((place.tensor, place.field, place.index), (Some(TensorRole::Input), Some("Sizes"), Some(1)));
 /// assert_eq!(error.place.to_string(), "ReverseSubsequencesDesc.InputTensor.Sizes[1]");
-/// let names = Names { input: "x", ..Names::DIRECTML };
+/// let names = Names::new("axis", &[(TensorRole::Input, "x")]);
 /// assert_eq!(error.message(&names), "x.Sizes[1] is 0, but must be at least 1 (tensor.sizes.nonzero)");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,30 +64,29 @@ impl fmt::Display for Place {
 /// A caller's names for the tensors of an operator and its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names<'a> {
-    /// The input.
-    pub input: &'a str,
-    /// The lengths.
-    pub lengths: &'a str,
-    /// The output.
-    pub output: &'a str,
-    /// The axis.
-    pub axis: &'a str,
+    /// By the number of a role.
+    tensors: [&'a str; 3],
+    pub(crate) axis: &'a str,
 }
 
 impl<'a> Names<'a> {
     /// DirectML's own, which errors show by themselves.
-    pub const DIRECTML: Self = Self {
-        input: TensorRole::Input.name(),
-        lengths: TensorRole::SequenceLengths.name(),
-        output: TensorRole::Output.name(),
-        axis: "axis",
+    pub const DIRECTML: Self = {
+        let tensors = [TensorRole::Input.name(), TensorRole::SequenceLengths.name(), TensorRole::Output.name()];
+        Self { tensors, axis: "axis" }
     };
 
-    pub(crate) fn of(&self, tensor: TensorRole) -> &'a str {
-        match tensor {
-            TensorRole::Input => self.input,
-            TensorRole::SequenceLengths => self.lengths,
-            TensorRole::Output => self.output,
+    /// Names of the axis and of tensors. The others have DirectML's.
+    pub const fn new(axis: &'a str, mut tensors: &[(TensorRole, &'a str)]) -> Self {
+        let mut names = Self { axis, ..Self::DIRECTML };
+        while let [(role, name), others @ ..] = tensors {
+            names.tensors[*role as usize] = name;
+            tensors = others;
         }
+        names
+    }
+
+    pub(crate) fn of(&self, tensor: TensorRole) -> &'a str {
+        self.tensors[tensor as usize]
     }
 }

@@ -6,13 +6,12 @@ use std::time::Duration;
 use crate::address::RawStream;
 use crate::cuda::select::Candidate;
 use crate::cuda::{load, Context, Launch, Launcher, Loaded, Mode, StreamHandle};
-use crate::device::compile_options::CompileOptions;
 use crate::device::measure::{fastest, times};
 use crate::device::operator::{CompiledOperator, Inner, Operator};
 use crate::device::Device;
 use crate::error::{CompileError, DispatchError, Error};
 use crate::operator_plan::OperatorPlan;
-use crate::specialize::Specialize;
+use crate::options::{is_alignment, CompileOptions, Specialize};
 use crate::trace::span;
 use crate::validate::validate;
 
@@ -69,7 +68,7 @@ impl Device {
         span!("compile_operator", operator = operator.desc.operator_type().name(), device = self);
         self.check_level(operator)?;
         let found = options.pointer_alignment;
-        if found != 0 && !found.is_power_of_two() {
+        if !is_alignment(&found) {
             return Err(CompileError::PointerAlignment { found });
         }
         if options.in_place == Some(true) && operator.desc.signature().inputs().is_empty() {
@@ -112,9 +111,10 @@ impl Device {
         let candidates = plan.candidates(&context.target, mode);
         let launches = candidates.iter().map(|found| found.launch.clone());
         let options = CompileOptions::default().with_in_place(in_place).with_specialize(Specialize::Never);
-        let loaded = load(context, launches, options.specialize)?;
+        let loaded = load(context, launches, options)?;
         let specialized = |of: &Candidate| Launch { variable: of.launch.entry.variable, ..of.launch.clone() };
-        let specialized = load(context, candidates.iter().map(specialized), Specialize::Owned)?;
+        let specialized = candidates.iter().map(specialized);
+        let specialized = load(context, specialized, options.with_specialize(Specialize::Always).with_unload(true))?;
         let times = |loaded| times(operator, context, mode, 0, ROUNDS, loaded);
         let times = times(&loaded)?.into_iter().zip(times(&specialized)?);
         let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), (time, specialized))| {
@@ -122,7 +122,7 @@ impl Device {
             modes[usize::from(in_place)] = Some(vec![loaded]);
             let alignment = found.launch.alignment;
             let inner = Inner {
-                launcher: Some(Launcher::new(context, modes, options.specialize)),
+                launcher: Some(Launcher::new(context, modes, options)),
                 measured: [Vec::new(), Vec::new()],
                 operator: operator.clone(),
                 device: self.clone(),
@@ -180,12 +180,12 @@ fn launcher(
             measured[mode as usize] = timed;
             return Ok(fastest);
         }
-        Ok(load(context, plan.select(&context.target, mode, options.pointer_alignment), options.specialize)?)
+        Ok(load(context, plan.select(&context.target, mode, options.pointer_alignment), options)?)
     };
     let [copying, in_place] = Mode::ALL.map(|mode| {
         let runs = mode == Mode::Copying || plan.runs_in_place();
         let is_wanted = options.in_place.is_none_or(|always| Mode::new(always) == mode);
         (runs && is_wanted).then(|| selected(mode)).transpose()
     });
-    Ok(Launcher::new(context, [copying?, in_place?], options.specialize))
+    Ok(Launcher::new(context, [copying?, in_place?], options))
 }

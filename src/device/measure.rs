@@ -7,11 +7,10 @@ use std::time::Duration;
 use crate::cuda::select::Candidate;
 use crate::cuda::{load, Addresses, Context, Graph, Launch, Loaded, LoadedKernel, Memory, Mode, Stream};
 use crate::desc::OperatorDesc;
-use crate::device::compile_options::CompileOptions;
 use crate::device::operator::{bytes_of_element, Operator};
 use crate::error::Error;
 use crate::operator_plan::OperatorPlan;
-use crate::specialize::Specialize;
+use crate::options::{CompileOptions, Specialize};
 
 /// Kernels of each mode that are timed, and how often.
 const MEASURED: usize = 4;
@@ -41,12 +40,13 @@ pub(crate) fn fastest(
         let accepting = candidates.iter().filter(|candidate| alignment.is_multiple_of(candidate.launch.alignment));
         let mut timed: Vec<Candidate> = accepting.take(MEASURED).cloned().collect();
         // Specializing takes longer than measuring, so only the fastest is specialized.
-        let loaded = load(context, timed.iter().map(|candidate| candidate.launch.clone()), Specialize::Never).ok()?;
+        let generic = options.with_specialize(Specialize::Never);
+        let loaded = load(context, timed.iter().map(|candidate| candidate.launch.clone()), generic).ok()?;
         let times = times(operator, context, mode, past, ROUNDS, &loaded).ok()?;
         timed.iter_mut().zip(times).for_each(|(candidate, time)| candidate.time = Some(time));
         let fastest = timed.iter().min_by_key(|candidate| candidate.time)?.launch.clone();
         measured.extend(timed);
-        load(context, [fastest], options.specialize).ok()?.pop()
+        load(context, [fastest], options).ok()?.pop()
     };
     let alignment = options.pointer_alignment.max(bytes_of_element(operator.desc.output_tensor()));
     let mut loaded = vec![fastest_of(16, 0)?];

@@ -10,9 +10,9 @@ use crate::desc::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ScalarUnion, Signature, TensorDataType,
     TensorRole,
 };
-use crate::device::compile_options::CompileOptions;
 use crate::device::Device;
 use crate::operator_plan::OperatorPlan;
+use crate::options::CompileOptions;
 use crate::trace::span;
 use crate::validate::{validate, validate_float64_fill, ValidationErrors};
 

@@ -121,7 +121,7 @@ impl BindingError {
                 format!("the pointer of {} is null, but must be the address of its first element (binding.null)", of(tensor))
             }
             Self::Overlap { tensor, found, pointers, required } => {
-                let (output, input) = (names.output, of(tensor));
+                let (output, input) = (names.of(TensorRole::Output), of(tensor));
                 let ranges = match pointers {
                     Some((to, from)) => {
                         format!("the range of {output} at pointer {to:#x} overlaps that of {input} at pointer {from:#x}")
@@ -131,12 +131,13 @@ impl BindingError {
                 format!("{ranges}, but must {required} (binding.overlap)")
             }
             Self::Promise { promised } => {
-                let (found, required, option) = if *promised { ("not ", "", "ALWAYS") } else { ("", "not ", "NEVER") };
-                format!("the dispatch is {found}in place, but must {required}be, as CompileOptions.InPlace is {option} (binding.promise)")
+                let (found, required, option) = if *promised { ("not ", "", "always") } else { ("", "not ", "never") };
+                format!("the dispatch is {found}in place, but must {required}be, as the compile option is `in_place={option}` (binding.promise)")
             }
             Self::InPlace => format!(
                 "the layout of {} differs from that of {}, but must have the same strides to run in place (binding.in_place)",
-                names.output, names.input
+                names.of(TensorRole::Output),
+                names.of(TensorRole::Input)
             ),
         }
     }

@@ -101,13 +101,13 @@ pub enum CompileError {
         errors: ValidationErrors,
     },
     /// [`CompileOptions::pointer_alignment`](crate::CompileOptions::pointer_alignment) is not a power of two.
-    #[error("CompileOptions.PointerAlignment is {found}, but must be 0 or a power of two (compile.pointer_alignment)")]
+    #[error("the compile option alignment is {found}, but must be 0 or a power of two (compile.pointer_alignment)")]
     PointerAlignment {
         /// The option's value.
         found: u32,
     },
     /// [`CompileOptions::in_place`](crate::CompileOptions::in_place) is always, but the operator has no input.
-    #[error("CompileOptions.InPlace is ALWAYS, but must be EITHER or NEVER, because the operator has no input (compile.in_place)")]
+    #[error("the compile option is `in_place=always`, but must be `in_place=either|never`, because the operator has no input (compile.in_place)")]
     InPlace,
     /// The driver failed.
     #[error(transparent)]

@@ -97,7 +97,9 @@ const LENGTH_TYPES: &str = "but must have integers of 32 or 64 bits";
 impl LoweringError {
     /// The message with the caller's names for the tensors.
     pub fn message(&self, names: &Names<'_>) -> String {
-        let Names { input, lengths, output, axis } = *names;
+        let [input, lengths, output] =
+            [TensorRole::Input, TensorRole::SequenceLengths, TensorRole::Output].map(|tensor| names.of(tensor));
+        let axis = names.axis;
         match self {
             Self::Axis { rank: 0, .. } => format!("{input} has 0 dimensions, but must have at least 1"),
             Self::Axis { found, rank } => {

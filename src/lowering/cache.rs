@@ -7,11 +7,11 @@ use std::mem::take;
 use rustc_hash::FxHashMap;
 
 use crate::desc::{FeatureLevel, TensorDataType};
-use crate::device::compile_options::CompileOptions;
 use crate::device::operator::{CompiledOperator, Operator};
 use crate::device::Device;
 use crate::error::Error;
 use crate::lowering::Lowered;
+use crate::options::CompileOptions;
 
 /// Operators per generation. The cache has two generations. When the recent one is full, it becomes the older one, and
 /// the previous older one is dropped. A lookup moves an operator from the older to the recent one.

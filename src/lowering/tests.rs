@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 
 use super::*;
-use crate::{Address, Device, RawStream, ScalarUnion, TensorDataType};
+use crate::{Address, Device, RawStream, ScalarUnion, TensorDataType, TensorRole};
 
 fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
     ForeignTensor::packed(Address(0), sizes)
@@ -85,7 +85,10 @@ fn errors_name_what_does_not_fit() {
         let words = format!("has shape {lengths:?}, but must broadcast to {required:?}, InputTensor's with 1 at axis");
         assert_eq!(refused(shape, lengths, axis), format!("SequenceLengthsTensor {words}"));
     }
-    let names = Names { input: "x", lengths: "lengths", output: "out", axis: "dim" };
+    let names = Names::new(
+        "dim",
+        &[(TensorRole::Input, "x"), (TensorRole::SequenceLengths, "lengths"), (TensorRole::Output, "out")],
+    );
     let error = lower(&[2, 3], &[4], 1).expect_err("refused");
     assert_eq!(error.message(&names), "lengths has shape [4], but must broadcast to [2, 1], x's with 1 at dim");
     assert_eq!(refused(&[1 << 32, 3], &[], 1), "dimension 0 of InputTensor is 4294967296, but must be below 2³²");
@@ -290,7 +293,7 @@ fn tensors_on_the_host_need_not_be_aligned() {
 
 #[test]
 fn the_first_wrong_length_is_named_by_its_place() {
-    let names = Names { input: "x", lengths: "l", output: "out", axis: "the time axis" };
+    let names = Names::new("the time axis", &[(TensorRole::SequenceLengths, "l")]);
     let lengths = [4i32, 1, 0, -2, 5, -7];
     let check = |most, sizes: &[i64], strides_in_bytes, data_type| {
         let tensor = ForeignTensor { address: lengths.as_ptr().into(), sizes, strides_in_bytes };

@@ -14,7 +14,7 @@ pub(crate) struct RuleSet {
     pub total_in_elements: bool,
     /// Whether outputs with two coordinates that share an element are rejected. Only this library does so.
     pub rejects_overlap: bool,
-    /// Whether a fill may have FLOAT64 elements, which no version of DirectML fills.
+    /// Whether a fill may be of FLOAT64, which no DirectML fills.
     pub fills_float64: bool,
 }
 

@@ -117,6 +117,17 @@ pub struct ValidationError {
     pub requirement: Requirement,
 }
 
+/// The id of the rule, the place, what was found and what is required, and the whole message, as texts.
+#[cfg(feature = "serde")]
+impl serde::Serialize for ValidationError {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (rule, place, found) = (self.rule.to_string(), self.place.to_string(), self.found.clone());
+        let (required, message) = (self.requirement.to_string(), self.to_string());
+        let names = ["rule", "place", "found", "required", "message"];
+        serializer.collect_map(names.into_iter().zip([rule, place, found, required, message]))
+    }
+}
+
 impl ValidationError {
     /// The message with the caller's names for the tensors.
     pub fn message(&self, names: &Names<'_>) -> String {

@@ -60,7 +60,7 @@ fn run_to_end(which: &str, variables: &[(&str, &str)]) -> Option<(String, Vec<St
 
 #[test]
 fn the_environment_sets_options() {
-    run_to_end("environment", &[("DML_CUDA_SPECIALIZE", "1"), ("DML_CUDA_SELECT", "measure")]);
+    run_to_end("environment", &[("DML_CUDA_COMPILE_OPTIONS", "specialize=always select=measure")]);
 }
 
 /// The CPU is taken only if there is no driver.

@@ -29,7 +29,7 @@ fn fill(device: &Device, options: CompileOptions) -> Result<CompiledOperator, Er
 
 /// The environment sets a device's options.
 pub fn environment() -> Done {
-    let set = CompileOptions::default().with_specialize(Specialize::Kept).with_measure(true);
+    let set = CompileOptions::default().with_specialize(Specialize::Always).with_measure(true);
     assert_eq!(Device::cpu().with_environment()?.compile_options(), set);
     Ok(())
 }
@@ -170,7 +170,7 @@ pub fn first_use_in_a_capture() -> Done {
 
 /// Objects of every kind are made, used and dropped while a stream is captured.
 fn use_and_drop_all(device: &Device) -> Done {
-    let owned = CompileOptions::default().with_specialize(Specialize::Owned).with_measure(true);
+    let owned = CompileOptions::default().with_specialize(Specialize::Always).with_unload(true).with_measure(true);
     let reversal = device.compile_operator_with(&reversal(device)?, owned)?;
     reverse(device, &reversal)?;
     let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
@@ -244,7 +244,7 @@ pub fn everything_in_a_capture() -> Done {
 /// An operator with kernels of its own that is dropped while its work is queued or recorded.
 pub fn owned() -> Done {
     let device = Device::cuda(0)?;
-    let options = CompileOptions::default().with_specialize(Specialize::Owned);
+    let options = CompileOptions::default().with_specialize(Specialize::Always).with_unload(true);
     let reversal = device.compile_operator_with(&reversal(&device)?, options)?;
     let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
     let stream = device.create_stream()?;
@@ -264,7 +264,7 @@ pub fn owned() -> Done {
 pub fn specialized() -> Done {
     let device = Device::cuda(0)?;
     owned()?;
-    let options = CompileOptions::default().with_specialize(Specialize::Kept);
+    let options = CompileOptions::default().with_specialize(Specialize::Always);
     let kept = |rows| {
         let sizes = [[rows, 8], [rows, 1]];
         let [data, lengths] = sizes.each_ref().map(|sizes| ForeignTensor::packed(Address(0), sizes));
@@ -291,7 +291,7 @@ pub fn specialized() -> Done {
         let generic = CompileOptions::default().with_measure(true).with_pointer_alignment(16).with_in_place(false);
         let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::UInt32, 5000, 8))?;
         device.compile_operator_with(&reversal, generic)?;
-        let measured = device.compile_operator_with(&reversal, generic.with_specialize(Specialize::Kept))?;
+        let measured = device.compile_operator_with(&reversal, generic.with_specialize(Specialize::Always))?;
         assert!(measured.explain().modes[0].kernels.iter().any(|kernel| kernel.measured.is_some()));
         result::graph::launch(executable, outside)?;
         result::stream::synchronize(outside)?;
@@ -347,7 +347,7 @@ pub fn threads() -> Done {
         ),
         _ => overlap(|| drop(Device::cuda(1).expect("a GPU")), || drop(Device::cuda(0).expect("a GPU"))),
     }
-    let specialized = CompileOptions::default().with_specialize(Specialize::Kept);
+    let specialized = CompileOptions::default().with_specialize(Specialize::Always);
     let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int16, 60, 1, 2));
     Ok(in_threads(2, |_| device.compile_lowered(&sequence, specialized).map(drop))?)
 }
@@ -384,7 +384,7 @@ pub fn measured() -> Done {
 /// Compiles a measured operator whose specialized kernel is kept.
 pub fn measured_and_kept() -> Done {
     let device = Device::cuda(0)?;
-    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Kept);
+    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Always);
     let options = options.with_in_place(true).with_pointer_alignment(16);
     let operator = device.compile_operator_with(&reversal(&device)?, options)?;
     let kernels = operator.explain().modes.remove(1).kernels;
@@ -397,7 +397,7 @@ pub fn measured_and_kept() -> Done {
 /// Threads that measure operators for all pointers and modes at once.
 pub fn measured_by_threads() -> Done {
     let device = Device::cuda(0)?;
-    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Owned);
+    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Always).with_unload(true);
     Ok(in_threads(2, |_| {
         let operator = device.compile_operator_with(&reversal(&device)?, options)?;
         for mode in operator.explain().modes {

@@ -12,15 +12,14 @@ const LAYERS: &[(&str, &str)] = &[
     ("address", ""),
     ("trace", ""),
     ("mode", ""),
-    ("environment", ""),
-    ("specialize", ""),
+    ("options", "address"),
     ("desc", ""),
     ("validate", "desc"),
     ("plan", "desc"),
     ("cpu", "plan desc"),
     ("lowering::range", ""),
     ("cuda::target", ""),
-    ("error", "environment desc validate lowering::range cuda::target"),
+    ("error", "options desc validate lowering::range cuda::target"),
     ("cuda::parameters", "desc"),
     ("cuda::kernels", "mode cuda::parameters"),
     ("cuda::launch", "cuda::kernels"),
@@ -32,19 +31,19 @@ const LAYERS: &[(&str, &str)] = &[
         "cuda::select",
         "mode plan cuda::costs cuda::estimate cuda::kernels cuda::launch cuda::parameters cuda::target cuda::tuning",
     ),
-    ("cuda::driver", "address specialize error cuda::kernels cuda::launch cuda::specialize cuda::target"),
-    ("cuda::launcher", "mode specialize error cuda::driver cuda::launch"),
+    ("cuda::driver", "address options error cuda::kernels cuda::launch cuda::specialize cuda::target"),
+    ("cuda::launcher", "mode options error cuda::driver cuda::launch"),
     ("cuda", "mode cuda::driver cuda::kernels cuda::launch cuda::launcher cuda::select cuda::target"),
     ("operator_plan", "mode desc plan cpu error cuda::launch cuda::select cuda::target"),
     (
         "device",
-        "environment mode specialize address trace desc validate error operator_plan cuda cuda::driver cuda::launch \
+        "mode options address trace desc validate error operator_plan cuda cuda::driver cuda::launch \
          cuda::launcher cuda::select",
     ),
     ("dispatch", "mode address trace desc cpu error device cuda cuda::driver cuda::launch"),
-    ("lowering", "address desc error device dispatch lowering::range"),
+    ("lowering", "address options desc error device dispatch lowering::range"),
     ("ops", "desc error device dispatch"),
-    ("explain", "mode specialize device plan operator_plan cuda::launch cuda::select cuda::target"),
+    ("explain", "mode options device plan operator_plan cuda::launch cuda::select cuda::target"),
 ];
 
 /// The library's files without comments, texts and unit tests, by their module path: `cuda::select::strips`.

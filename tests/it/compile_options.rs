@@ -6,7 +6,7 @@ use dml_cuda::{
     Address, BindingError, BufferBinding, CompileError, CompileOptions, CompiledOperator, Device, DispatchError,
     OperatorDesc, TensorDataType, TensorRole,
 };
-use dml_cuda_testing::{assert_same, cases, devices, lanes, run_compiled};
+use dml_cuda_testing::{assert_same, cases, devices, lanes, repository, run_compiled};
 
 fn compile(
     device: &Device,
@@ -91,7 +91,38 @@ fn options_of_addresses_are_what_the_addresses_have() {
         let found = options.with_addresses(input.map(Address), Address(output));
         let expected = options.with_pointer_alignment(alignment).with_in_place(in_place);
         assert_eq!(found, expected, "{input:?} {output}");
+        // What is promised stays.
+        assert_eq!(expected.with_addresses(Some(Address(1)), Address(2)).in_place, expected.in_place);
     }
+    let promised = CompileOptions::default().with_pointer_alignment(64).with_in_place(false);
+    assert_eq!(promised.with_addresses(Some(Address(16)), Address(16)), promised);
+}
+
+/// The table of the page lists every option, its values and its default, and every text reads as what it says.
+#[test]
+fn the_page_has_every_option() {
+    let page = std::fs::read_to_string(repository("docs/compile-options.md")).expect("a page");
+    let cells = |row: &str| -> Vec<Vec<String>> {
+        let in_code = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        row.split('|').skip(1).map(in_code).collect()
+    };
+    let mut defaults = Vec::new();
+    for row in page.lines().filter(|line| line.starts_with("| `")).map(cells) {
+        let (key, mut values, default) = (&row[0][0], row[1].clone(), &row[2][0]);
+        if key == "alignment" {
+            values.push("64".to_owned());
+        }
+        for text in values.iter().map(|value| format!("{key}={value}")) {
+            let options: CompileOptions = text.parse().expect("an option of the page");
+            assert!(options.to_string().split(' ').any(|written| written == text), "{text}: {options}");
+            assert_eq!(options.to_string().parse(), Ok(options));
+            assert_eq!(options.with_text(&format!("{key}={default}")), Ok(CompileOptions::default()));
+        }
+        let error = format!("{key}=other").parse::<CompileOptions>().expect_err("not on the page").to_string();
+        assert!(error.contains(&format!("{key}={}", row[1].join("|"))), "{error}");
+        defaults.push(format!("{key}={default}"));
+    }
+    assert_eq!(defaults.join(" "), CompileOptions::default().to_string());
 }
 
 /// The CPU has no kernels to measure.

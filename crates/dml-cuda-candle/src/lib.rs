@@ -37,7 +37,10 @@ type View<'a, S> = (&'a S, &'a Layout);
 
 /// Converts an error to candle's, with the names of the operators' arguments.
 fn candle_error(error: LoweringError) -> Error {
-    Error::msg(error.message(&Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" }))
+    use dml_cuda::TensorRole::{Input, Output, SequenceLengths};
+    Error::msg(
+        error.message(&Names::new("axis", &[(Input, "x"), (SequenceLengths, "lengths"), (Output, "the result")])),
+    )
 }
 
 /// Sizes, and strides in bytes.

@@ -72,23 +72,6 @@ typedef struct {
   const void *Desc;
 } DML_CUDA_OPERATOR_DESC;
 
-/* Whether every dispatch runs in place: either, never, always. */
-typedef uint32_t DML_CUDA_IN_PLACE;
-
-/* Options of a compilation: any of its flags, or 0. */
-typedef uint32_t DML_CUDA_COMPILE_FLAGS;
-
-/* Properties that every dispatch of a compiled operator has. The driver then compiles fewer kernels. */
-typedef struct {
-  /* The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With
-     16 the driver compiles only the fastest kernel. */
-  uint32_t PointerAlignment;
-  /* Whether the output is the input in every dispatch. */
-  DML_CUDA_IN_PLACE InPlace;
-  /* Any of `DML_CUDA_SPECIALIZE` and `DML_CUDA_MEASURE`, or 0. */
-  DML_CUDA_COMPILE_FLAGS Flags;
-} DML_CUDA_COMPILE_OPTIONS;
-
 /* `DML_BINDING_PROPERTIES`: what a dispatch needs besides its tensors. */
 typedef struct {
   /* The number of input and output tensors, as in DirectML. There are no descriptors to allocate here. */
@@ -101,13 +84,15 @@ typedef struct {
 
 /* An array of another library, with any rank, any element size in whole bytes, and strides in bytes. */
 typedef struct {
+  /* `sizeof(DML_CUDA_ARRAY)`. */
+  uint32_t SizeInBytes;
+  /* How many numbers Sizes and StridesInBytes have. */
+  uint32_t Rank;
   /* The address of the first element. Compiling reads the address only, never the memory. A dispatch takes the same
      address. */
   const void *Data;
-  /* How many numbers Sizes and StridesInBytes have. */
-  uint32_t Rank;
   /* Bytes of an element, at least 1. */
-  uint32_t ElementSizeInBytes;
+  uint64_t ElementSizeInBytes;
   /* May be NULL if Rank is 0. */
   const int64_t *Sizes;
   /* At least 0 each. NULL means packed, in row-major order. */
@@ -144,20 +129,18 @@ typedef struct {
   const char *Required;
   /* That feature level, else 0. */
   DML_CUDA_FEATURE_LEVEL NeededFeatureLevel;
-} DML_CUDA_VIOLATION;
-
-/* The field that breaks a rule, as data. */
-typedef struct {
   /* The tensor with the field, or `DML_CUDA_TENSOR_ROLE_NONE` for a field of the operator. */
   DML_CUDA_TENSOR_ROLE Tensor;
   /* The index in a field that is a list, else -1. */
   int32_t Index;
   /* The field's name: `Sizes`. NULL for the whole tensor or operator. */
   const char *Field;
-} DML_CUDA_PLACE;
+} DML_CUDA_VIOLATION;
 
 /* A program's names for the arguments of a call on arrays, as strings in UTF-8. */
 typedef struct {
+  /* `sizeof(DML_CUDA_NAMES)`. */
+  uint32_t SizeInBytes;
   const char *Input;
   const char *Lengths;
   const char *Output;
@@ -297,22 +280,8 @@ typedef struct {
 
 #define DML_CUDA_TENSOR_ROLE_OUTPUT 2
 
-/* In a `DML_CUDA_PLACE`: the operator itself. */
+/* In a `DML_CUDA_VIOLATION`: the operator itself. */
 #define DML_CUDA_TENSOR_ROLE_NONE 4294967295
-
-#define DML_CUDA_IN_PLACE_EITHER 0
-
-#define DML_CUDA_IN_PLACE_NEVER 1
-
-#define DML_CUDA_IN_PLACE_ALWAYS 2
-
-/* The driver compiles kernels for the operator's sizes and strides. They stay loaded. Dispatches that a CUDA graph
-   captures have such kernels without this flag. */
-#define DML_CUDA_SPECIALIZE 1
-
-/* Times the four kernels of each mode with the lowest estimates on the GPU, with scratch memory, and keeps the
-   fastest. */
-#define DML_CUDA_MEASURE 2
 
 /* Success. */
 #define DML_CUDA_STATUS_OK 0
@@ -409,12 +378,15 @@ DML_CUDA_STATUS dml_cuda_create_operator(const DML_CUDA_DEVICE *device,
 /* Destroys an operator. Ignores NULL. */
 void dml_cuda_destroy_operator(DML_CUDA_OPERATOR *operator_);
 
-/* Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. `options` may be NULL. Destroy
-   the result with `dml_cuda_destroy_compiled_operator`. With a driver older than
-   CUDA 12.3, do not call this while this thread captures a stream. */
+/* Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. Destroy the result with
+   `dml_cuda_destroy_compiled_operator`. With a driver older than CUDA 12.3, do not call this while this thread
+   captures a stream.
+
+   `options` is a string such as `specialize=always in_place=never`, on top of `DML_CUDA_COMPILE_OPTIONS` in the
+   environment, or NULL. docs/compile-options.md lists all options. */
 DML_CUDA_STATUS dml_cuda_compile_operator(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_OPERATOR *operator_,
-                                          const DML_CUDA_COMPILE_OPTIONS *options,
+                                          const char *options,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
@@ -439,8 +411,8 @@ DML_CUDA_STATUS dml_cuda_get_binding_properties(const DML_CUDA_COMPILED_OPERATOR
 
    A CUDA graph can capture the call. By default, the first captured call of a layout also makes the driver compile and
    load a kernel for it, in about 13 ms, or in less than 1 ms from the driver's cache. At most 1,024 such kernels stay
-   loaded per GPU. If DML_CUDA_SPECIALIZE=0 is in the environment when the device is created, captured calls use what
-   is already loaded, as fast as any other call. */
+   loaded per GPU. Calls of an operator that was compiled with `specialize=never` use what is already loaded, as fast
+   as any other call. */
 DML_CUDA_STATUS dml_cuda_dispatch(const DML_CUDA_COMPILED_OPERATOR *compiled,
                                   const void *const *inputs,
                                   uint32_t input_count,
@@ -467,13 +439,15 @@ void dml_cuda_free_string(char *string);
    axis. Its Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
 
    Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must
-   be in every dispatch. If they are the same here, they must be the same in every dispatch. A repeated call returns
-   the operator from a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`. */
+   be in every dispatch. If they are the same here, they must be the same in every dispatch. `options` is as for
+   `dml_cuda_compile_operator`. A repeated call returns the operator from a cache. Destroy the result with
+   `dml_cuda_destroy_compiled_operator`. */
 DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_ARRAY *input,
                                           const DML_CUDA_ARRAY *lengths,
                                           const DML_CUDA_ARRAY *output,
                                           int32_t axis,
+                                          const char *options,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
@@ -488,6 +462,7 @@ DML_CUDA_STATUS dml_cuda_reverse_arrays(const DML_CUDA_DEVICE *device,
                                         const DML_CUDA_ARRAY *lengths,
                                         const DML_CUDA_ARRAY *output,
                                         int32_t axis,
+                                        const char *options,
                                         void *stream,
                                         DML_CUDA_ERROR **error);
 
@@ -509,6 +484,7 @@ DML_CUDA_STATUS dml_cuda_compile_sequence(const DML_CUDA_DEVICE *device,
                                           DML_CUDA_TENSOR_DATA_TYPE data_type,
                                           const DML_CUDA_SCALAR_UNION *start,
                                           const DML_CUDA_SCALAR_UNION *delta,
+                                          const char *options,
                                           DML_CUDA_COMPILED_OPERATOR **compiled,
                                           DML_CUDA_ERROR **error);
 
@@ -519,6 +495,7 @@ DML_CUDA_STATUS dml_cuda_fill_array(const DML_CUDA_DEVICE *device,
                                     DML_CUDA_TENSOR_DATA_TYPE data_type,
                                     const DML_CUDA_SCALAR_UNION *start,
                                     const DML_CUDA_SCALAR_UNION *delta,
+                                    const char *options,
                                     void *stream,
                                     DML_CUDA_ERROR **error);
 
@@ -544,10 +521,6 @@ uint32_t dml_cuda_error_violation_count(const DML_CUDA_ERROR *error);
 
 /* Reads the broken rule with this index. The texts belong to the error. */
 DML_CUDA_STATUS dml_cuda_error_violation(const DML_CUDA_ERROR *error, uint32_t index, DML_CUDA_VIOLATION *violation);
-
-/* Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the
-   error. */
-DML_CUDA_STATUS dml_cuda_error_violation_place(const DML_CUDA_ERROR *error, uint32_t index, DML_CUDA_PLACE *place);
 
 /* Returns the message of a call on arrays with the caller's names for its arguments. Free the string with
    `dml_cuda_free_string`. */

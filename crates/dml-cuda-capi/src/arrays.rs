@@ -1,13 +1,13 @@
 //! Operators on arrays of other libraries, such as NumPy and PyTorch.
 #![allow(non_camel_case_types, non_snake_case, clippy::missing_safety_doc)] // `device` says why
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
 use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, ReversalArrays};
 use dml_cuda::{RawStream, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
-use crate::input::{self, follow, list};
+use crate::input::{self, follow, list, optional, sized};
 use crate::operator::DML_CUDA_COMPILED_OPERATOR;
 use crate::output::enter;
 use crate::status::*;
@@ -17,13 +17,15 @@ use crate::types::*;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_ARRAY {
+    /// `sizeof(DML_CUDA_ARRAY)`.
+    pub SizeInBytes: u32,
+    /// How many numbers Sizes and StridesInBytes have.
+    pub Rank: u32,
     /// The address of the first element. Compiling reads the address only, never the memory. A dispatch takes the same
     /// address.
     pub Data: *const c_void,
-    /// How many numbers Sizes and StridesInBytes have.
-    pub Rank: u32,
     /// Bytes of an element, at least 1.
-    pub ElementSizeInBytes: u32,
+    pub ElementSizeInBytes: u64,
     /// May be NULL if Rank is 0.
     pub Sizes: *const i64,
     /// At least 0 each. NULL means packed, in row-major order.
@@ -37,8 +39,9 @@ pub struct DML_CUDA_ARRAY {
 /// axis. Its Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
 ///
 /// Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must
-/// be in every dispatch. If they are the same here, they must be the same in every dispatch. A repeated call returns
-/// the operator from a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`.
+/// be in every dispatch. If they are the same here, they must be the same in every dispatch. `options` is as for
+/// `dml_cuda_compile_operator`. A repeated call returns the operator from a cache. Destroy the result with
+/// `dml_cuda_destroy_compiled_operator`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_reversal(
     device: *const DML_CUDA_DEVICE,
@@ -46,15 +49,17 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
     lengths: *const DML_CUDA_ARRAY,
     output: *const DML_CUDA_ARRAY,
     axis: i32,
+    options: *const c_char,
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [device, array(input), array(output), array(lengths)], create(compiled), {
+    enter!(error, [device, array(input), array(output), array(lengths), optional(options)], create(compiled), {
         let arrays = reversal(input, lengths, output, axis)?;
         let lowered = LoweredReversal::new(&arrays)?;
         let (from, to) = (arrays.input.address, arrays.output.address);
-        let options = device.device.compile_options().with_addresses(Some(from), to);
-        let compiled = device.device.compile_lowered(&Lowered::Reversal(lowered), options);
+        let device = device.with_options(options)?;
+        let options = device.compile_options().with_addresses(Some(from), to);
+        let compiled = device.compile_lowered(&Lowered::Reversal(lowered), options);
         DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| arrays.output.with_own_strides(error))?)
     })
 }
@@ -72,13 +77,14 @@ pub unsafe extern "C" fn dml_cuda_reverse_arrays(
     lengths: *const DML_CUDA_ARRAY,
     output: *const DML_CUDA_ARRAY,
     axis: i32,
+    options: *const c_char,
     stream: *mut c_void,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [device, array(input), array(output), array(lengths)], {
+    enter!(error, [device, array(input), array(output), array(lengths), optional(options)], {
         let arrays = reversal(input, lengths, output, axis)?;
         // SAFETY: the arrays are in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
-        unsafe { device.device.reverse_arrays(&arrays, RawStream(stream)) }?
+        unsafe { device.with_options(options)?.reverse_arrays(&arrays, RawStream(stream)) }?
     })
 }
 
@@ -100,7 +106,7 @@ pub unsafe extern "C" fn dml_cuda_wait_for_stream(
 }
 
 /// An array, and the bytes of its elements.
-type Array<'a> = (ForeignTensor<'a>, u32);
+type Array<'a> = (ForeignTensor<'a>, u64);
 
 fn reversal<'a>(
     (input, size): Array<'a>,
@@ -131,13 +137,15 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
     data_type: DML_CUDA_TENSOR_DATA_TYPE,
     start: *const DML_CUDA_SCALAR_UNION,
     delta: *const DML_CUDA_SCALAR_UNION,
+    options: *const c_char,
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [device, array(output), start, delta], create(compiled), {
+    enter!(error, [device, array(output), start, delta, optional(options)], create(compiled), {
         let lowered = sequence(output, data_type, start, delta)?;
-        let options = device.device.compile_options().with_addresses(None, output.0.address);
-        let compiled = device.device.compile_lowered(&lowered, options);
+        let device = device.with_options(options)?;
+        let options = device.compile_options().with_addresses(None, output.0.address);
+        let compiled = device.compile_lowered(&lowered, options);
         DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| output.0.with_own_strides(error))?)
     })
 }
@@ -151,16 +159,18 @@ pub unsafe extern "C" fn dml_cuda_fill_array(
     data_type: DML_CUDA_TENSOR_DATA_TYPE,
     start: *const DML_CUDA_SCALAR_UNION,
     delta: *const DML_CUDA_SCALAR_UNION,
+    options: *const c_char,
     stream: *mut c_void,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [device, array(output), start, delta], {
+    enter!(error, [device, array(output), start, delta, optional(options)], {
         let lowered = sequence(output, data_type, start, delta)?;
+        let device = device.with_options(options)?;
         if output.0.sizes.contains(&0) {
             return Ok(());
         }
         // SAFETY: the array is in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
-        let done = unsafe { device.device.run_lowered(&lowered, &[], output.0.address, RawStream(stream)) };
+        let done = unsafe { device.run_lowered(&lowered, &[], output.0.address, RawStream(stream)) };
         done.map_err(|error| output.0.with_own_strides(error))?
     })
 }
@@ -172,7 +182,7 @@ fn sequence(
     delta: &DML_CUDA_SCALAR_UNION,
 ) -> Result<Lowered, Failure> {
     let data_type = input::data_type(data_type, "data_type")?;
-    let required = data_type.size_in_bits() / 8;
+    let required = u64::from(data_type.size_in_bits() / 8);
     // No fill has elements of 4 bits, which validation says.
     if found != required && required > 0 {
         return wrong(format!("output.ElementSizeInBytes is {found}, but must be {required}, that of {data_type}"));
@@ -194,7 +204,7 @@ fn sequence(
 /// The promise of [`follow`], for the array and for its `Rank` sizes and strides.
 unsafe fn array<'a>(pointer: *const DML_CUDA_ARRAY, name: &str) -> Result<Array<'a>, Failure> {
     // SAFETY: null, or an array of the program.
-    let array = unsafe { follow(pointer, name) }?;
+    let array = unsafe { sized(pointer, name) }?;
     let rank = array.Rank as usize;
     if rank > 0 && array.Sizes.is_null() {
         return wrong(format!("{name}.Sizes is NULL, but must have {rank} numbers"));

@@ -18,8 +18,16 @@ pub struct DML_CUDA_DEVICE {
     name: CString,
 }
 
+impl DML_CUDA_DEVICE {
+    /// The device with a call's options on top of its own.
+    pub(crate) fn with_options(&self, text: &str) -> Result<Device, Failure> {
+        let options = self.device.compile_options().with_text(text)?;
+        Ok(self.device.clone().with_compile_options(options))
+    }
+}
+
 /// The CPU, with the environment's options.
-pub(crate) fn cpu_device() -> Result<Device, dml_cuda::EnvironmentError> {
+pub(crate) fn cpu_device() -> Result<Device, dml_cuda::ParseCompileOptionsError> {
     Device::cpu().with_environment()
 }
 

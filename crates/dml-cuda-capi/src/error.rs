@@ -5,11 +5,12 @@ use std::ffi::c_char;
 use std::ptr::null_mut;
 
 use dml_cuda::lowering::Names;
+use dml_cuda::TensorRole;
 
-use crate::input::{follow, string};
+use crate::input::{follow, sized, string};
 use crate::output::{destroy, enter};
-use crate::status::{text, Failure, Violation, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
-use crate::types::{DML_CUDA_NAMES, DML_CUDA_PLACE, DML_CUDA_VIOLATION};
+use crate::status::{text, Failure, DML_CUDA_ERROR, DML_CUDA_STATUS, DML_CUDA_STATUS_OK};
+use crate::types::{DML_CUDA_NAMES, DML_CUDA_VIOLATION};
 
 /// Returns the status of an error, or 0 for NULL.
 #[no_mangle]
@@ -37,18 +38,12 @@ pub unsafe extern "C" fn dml_cuda_error_violation(
     index: u32,
     violation: *mut DML_CUDA_VIOLATION,
 ) -> DML_CUDA_STATUS {
-    enter!(null_mut(), [error], write(violation), violation_at(error, index)?.rule)
-}
-
-/// Reads which field breaks the rule with this index, which `DML_CUDA_VIOLATION` has as a text. The name belongs to the
-/// error.
-#[no_mangle]
-pub unsafe extern "C" fn dml_cuda_error_violation_place(
-    error: *const DML_CUDA_ERROR,
-    index: u32,
-    place: *mut DML_CUDA_PLACE,
-) -> DML_CUDA_STATUS {
-    enter!(null_mut(), [error], write(place), violation_at(error, index)?.place)
+    enter!(null_mut(), [error], write(violation), {
+        let violations = &error.violations;
+        let required = || format!("below {}, the number of violations", violations.len());
+        let found = violations.get(index as usize);
+        found.ok_or_else(|| Failure::argument(format!("index is {index}, but must be {}", required())))?.found
+    })
 }
 
 /// Returns the message of a call on arrays with the caller's names for its arguments. Free the string with
@@ -59,25 +54,18 @@ pub unsafe extern "C" fn dml_cuda_error_message_with_names(
     names: *const DML_CUDA_NAMES,
     message: *mut *mut c_char,
 ) -> DML_CUDA_STATUS {
-    enter!(null_mut(), [error, names], write(message), {
+    enter!(null_mut(), [error, sized(names)], write(message), {
         // SAFETY: DML_CUDA_NAMES has texts that end in a NUL.
         let name = |pointer, member| unsafe { string(pointer, member) };
-        let names = Names {
-            input: name(names.Input, "names.Input")?,
-            lengths: name(names.Lengths, "names.Lengths")?,
-            output: name(names.Output, "names.Output")?,
-            axis: name(names.Axis, "names.Axis")?,
-        };
+        let tensors = [
+            (TensorRole::Input, name(names.Input, "names.Input")?),
+            (TensorRole::SequenceLengths, name(names.Lengths, "names.Lengths")?),
+            (TensorRole::Output, name(names.Output, "names.Output")?),
+        ];
+        let names = Names::new(name(names.Axis, "names.Axis")?, &tensors);
         let failure = &error.failure;
         let message = failure.error.as_ref().map_or(failure.message.clone(), |error| error.message(&names));
         text(&message).into_raw()
-    })
-}
-
-fn violation_at(error: &DML_CUDA_ERROR, index: u32) -> Result<&Violation, Failure> {
-    let violations = &error.violations;
-    violations.get(index as usize).ok_or_else(|| {
-        Failure::argument(format!("index is {index}, but must be below {}, the number of violations", violations.len()))
     })
 }
 

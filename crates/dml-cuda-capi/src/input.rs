@@ -4,8 +4,8 @@
 use std::ffi::{c_char, CStr};
 
 use dml_cuda::{
-    BufferTensorDesc, CompileOptions, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType,
-    ReverseSubsequencesDesc, ScalarUnion, Specialize, TensorDataType, TensorFlags, TensorRole, ValidationErrors,
+    BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc,
+    ScalarUnion, TensorDataType, TensorFlags, TensorRole, ValidationErrors,
 };
 
 use crate::status::{level_value, wrong, Failure};
@@ -40,27 +40,6 @@ pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Fai
     })
 }
 
-/// The options of a compilation, on top of the device's.
-pub(crate) fn compile_options(
-    chosen: CompileOptions,
-    options: Option<&DML_CUDA_COMPILE_OPTIONS>,
-) -> Result<CompileOptions, Failure> {
-    let Some(&DML_CUDA_COMPILE_OPTIONS { PointerAlignment, InPlace, Flags }) = options else { return Ok(chosen) };
-    let in_place = match InPlace {
-        DML_CUDA_IN_PLACE_EITHER => None,
-        DML_CUDA_IN_PLACE_NEVER => Some(false),
-        DML_CUDA_IN_PLACE_ALWAYS => Some(true),
-        _ => return wrong(format!("CompileOptions.InPlace is {InPlace}, but must be one of DML_CUDA_IN_PLACE_*")),
-    };
-    if Flags & !(DML_CUDA_SPECIALIZE | DML_CUDA_MEASURE) != 0 {
-        let required = "but must be 0, or made of DML_CUDA_SPECIALIZE and DML_CUDA_MEASURE";
-        return wrong(format!("CompileOptions.Flags is {Flags:#x}, {required}"));
-    }
-    let measure = chosen.measure || Flags & DML_CUDA_MEASURE != 0;
-    let chosen = chosen.with_pointer_alignment(PointerAlignment).with_in_place(in_place).with_measure(measure);
-    Ok(if Flags & DML_CUDA_SPECIALIZE == 0 { chosen } else { chosen.with_specialize(Specialize::Kept) })
-}
-
 /// Follows a pointer, if it is not null and aligned.
 ///
 /// # Safety
@@ -78,14 +57,21 @@ pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a
     Ok(unsafe { &*pointer })
 }
 
-/// Follows a pointer that may be null.
+/// Follows a pointer to a structure that begins with its size. A program whose header has another size would mean other
+/// fields.
 ///
 /// # Safety
 ///
-/// The promise of [`follow`].
-pub(crate) unsafe fn optional<'a, T>(pointer: *const T, place: &str) -> Result<Option<&'a T>, Failure> {
-    // SAFETY: not null, so it points to a `T`.
-    (!pointer.is_null()).then(|| unsafe { follow(pointer, place) }).transpose()
+/// The promise of [`follow`], for as many bytes as the structure says.
+pub(crate) unsafe fn sized<'a, T>(pointer: *const T, place: &str) -> Result<&'a T, Failure> {
+    // SAFETY: null, or a structure, which begins with its size.
+    let &found = unsafe { follow(pointer.cast::<u32>(), place) }?;
+    let required = size_of::<T>();
+    if found as usize != required {
+        return wrong(format!("{place}.SizeInBytes is {found}, but must be {required}, the bytes of the structure"));
+    }
+    // SAFETY: all its bytes are there, as its size says.
+    unsafe { follow(pointer, place) }
 }
 
 /// The values from a pointer on. It may be null if there are none.
@@ -125,6 +111,19 @@ pub(crate) unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'
     // SAFETY: not null, so it is a text that ends in a NUL.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str().map_err(|_| Failure::argument(format!("{name} is {text:?}, but must be UTF-8")))
+}
+
+/// A text that may be null, which is empty.
+///
+/// # Safety
+///
+/// The promise of [`string`].
+pub(crate) unsafe fn optional<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Failure> {
+    if pointer.is_null() {
+        return Ok("");
+    }
+    // SAFETY: not null, so it is a text.
+    unsafe { string(pointer, name) }
 }
 
 pub(crate) fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result<TensorDataType, Failure> {

@@ -61,20 +61,22 @@ pub unsafe extern "C" fn dml_cuda_destroy_operator(operator: *mut DML_CUDA_OPERA
     unsafe { destroy(operator) }
 }
 
-/// Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. `options` may be NULL. Destroy
-/// the result with `dml_cuda_destroy_compiled_operator`. With a driver older than
-/// CUDA 12.3, do not call this while this thread captures a stream.
+/// Plans an operator for a device and loads its kernels: `IDMLDevice::CompileOperator`. Destroy the result with
+/// `dml_cuda_destroy_compiled_operator`. With a driver older than CUDA 12.3, do not call this while this thread
+/// captures a stream.
+///
+/// `options` is a string such as `specialize=always in_place=never`, on top of `DML_CUDA_COMPILE_OPTIONS` in the
+/// environment, or NULL. docs/compile-options.md lists all options.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_operator(
     device: *const DML_CUDA_DEVICE,
     operator: *const DML_CUDA_OPERATOR,
-    options: *const DML_CUDA_COMPILE_OPTIONS,
+    options: *const c_char,
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     enter!(error, [device, operator, optional(options)], create(compiled), {
-        let options = input::compile_options(device.device.compile_options(), options)?;
-        DML_CUDA_COMPILED_OPERATOR(device.device.compile_operator_with(&operator.0, options)?)
+        DML_CUDA_COMPILED_OPERATOR(device.with_options(options)?.compile_operator(&operator.0)?)
     })
 }
 
@@ -115,8 +117,8 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
 ///
 /// A CUDA graph can capture the call. By default, the first captured call of a layout also makes the driver compile and
 /// load a kernel for it, in about 13 ms, or in less than 1 ms from the driver's cache. At most 1,024 such kernels stay
-/// loaded per GPU. If DML_CUDA_SPECIALIZE=0 is in the environment when the device is created, captured calls use what
-/// is already loaded, as fast as any other call.
+/// loaded per GPU. Calls of an operator that was compiled with `specialize=never` use what is already loaded, as fast
+/// as any other call.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_dispatch(
     compiled: *const DML_CUDA_COMPILED_OPERATOR,

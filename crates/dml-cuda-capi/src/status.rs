@@ -50,9 +50,8 @@ impl DML_CUDA_ERROR {
 
 /// A broken rule for C.
 pub(crate) struct Violation {
-    pub rule: DML_CUDA_VIOLATION,
-    pub place: DML_CUDA_PLACE,
-    /// The strings that the two structures point to.
+    pub found: DML_CUDA_VIOLATION,
+    /// The strings that it points to.
     _texts: [Option<CString>; 5],
 }
 
@@ -69,14 +68,12 @@ impl Violation {
         let [rule, whole_place, found, required, field] =
             texts.each_ref().map(|found| found.as_ref().map_or(std::ptr::null(), |found| found.as_ptr()));
         Self {
-            rule: DML_CUDA_VIOLATION {
+            found: DML_CUDA_VIOLATION {
                 Rule: rule,
                 Place: whole_place,
                 Found: found,
                 Required: required,
                 NeededFeatureLevel: level,
-            },
-            place: DML_CUDA_PLACE {
                 Tensor: place.tensor.map_or(DML_CUDA_TENSOR_ROLE_NONE, |tensor| tensor as DML_CUDA_TENSOR_ROLE),
                 Index: place.index.map_or(-1, |index| index as i32),
                 Field: field,
@@ -120,7 +117,7 @@ impl Failure {
     pub fn of(error: Error, names: &Names<'_>) -> Self {
         let status = match &error {
             Error::Validation(_) => DML_CUDA_STATUS_VALIDATION,
-            Error::Lowering(_) | Error::Environment(_) => DML_CUDA_STATUS_INVALID_ARGUMENT,
+            Error::Lowering(_) | Error::CompileOptions(_) => DML_CUDA_STATUS_INVALID_ARGUMENT,
             Error::Compile(CompileError::PointerAlignment { .. } | CompileError::InPlace) => {
                 DML_CUDA_STATUS_INVALID_ARGUMENT
             }

@@ -17,10 +17,6 @@ pub type DML_CUDA_OPERATOR_TYPE = u32;
 pub type DML_CUDA_FEATURE_LEVEL = u32;
 /// A tensor of an operator, by the name of its field in the descriptor.
 pub type DML_CUDA_TENSOR_ROLE = u32;
-/// Whether every dispatch runs in place: either, never, always.
-pub type DML_CUDA_IN_PLACE = u32;
-/// Options of a compilation: any of its flags, or 0.
-pub type DML_CUDA_COMPILE_FLAGS = u32;
 
 pub const DML_CUDA_TENSOR_DATA_TYPE_UNKNOWN: DML_CUDA_TENSOR_DATA_TYPE = 0;
 pub const DML_CUDA_TENSOR_DATA_TYPE_FLOAT32: DML_CUDA_TENSOR_DATA_TYPE = 1;
@@ -65,19 +61,8 @@ pub const DML_CUDA_FEATURE_LEVEL_6_4: DML_CUDA_FEATURE_LEVEL = 0x6400;
 pub const DML_CUDA_TENSOR_ROLE_INPUT: DML_CUDA_TENSOR_ROLE = 0;
 pub const DML_CUDA_TENSOR_ROLE_SEQUENCE_LENGTHS: DML_CUDA_TENSOR_ROLE = 1;
 pub const DML_CUDA_TENSOR_ROLE_OUTPUT: DML_CUDA_TENSOR_ROLE = 2;
-/// In a `DML_CUDA_PLACE`: the operator itself.
+/// In a `DML_CUDA_VIOLATION`: the operator itself.
 pub const DML_CUDA_TENSOR_ROLE_NONE: DML_CUDA_TENSOR_ROLE = 0xFFFF_FFFF;
-
-pub const DML_CUDA_IN_PLACE_EITHER: DML_CUDA_IN_PLACE = 0;
-pub const DML_CUDA_IN_PLACE_NEVER: DML_CUDA_IN_PLACE = 1;
-pub const DML_CUDA_IN_PLACE_ALWAYS: DML_CUDA_IN_PLACE = 2;
-
-/// The driver compiles kernels for the operator's sizes and strides. They stay loaded. Dispatches that a CUDA graph
-/// captures have such kernels without this flag.
-pub const DML_CUDA_SPECIALIZE: DML_CUDA_COMPILE_FLAGS = 1;
-/// Times the four kernels of each mode with the lowest estimates on the GPU, with scratch memory, and keeps the
-/// fastest.
-pub const DML_CUDA_MEASURE: DML_CUDA_COMPILE_FLAGS = 2;
 
 /// `DML_TENSOR_DESC`.
 #[repr(C)]
@@ -178,19 +163,6 @@ pub struct DML_CUDA_BINDING_PROPERTIES {
     pub PersistentResourceSize: u64,
 }
 
-/// Properties that every dispatch of a compiled operator has. The driver then compiles fewer kernels.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DML_CUDA_COMPILE_OPTIONS {
-    /// The input's and the output's addresses are multiples of this many bytes: a power of two, or 0 if unknown. With
-    /// 16 the driver compiles only the fastest kernel.
-    pub PointerAlignment: u32,
-    /// Whether the output is the input in every dispatch.
-    pub InPlace: DML_CUDA_IN_PLACE,
-    /// Any of `DML_CUDA_SPECIALIZE` and `DML_CUDA_MEASURE`, or 0.
-    pub Flags: DML_CUDA_COMPILE_FLAGS,
-}
-
 /// The data types and dimensions that a device accepts for one tensor of an operator, at its feature level.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -219,12 +191,6 @@ pub struct DML_CUDA_VIOLATION {
     pub Required: *const c_char,
     /// That feature level, else 0.
     pub NeededFeatureLevel: DML_CUDA_FEATURE_LEVEL,
-}
-
-/// The field that breaks a rule, as data.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct DML_CUDA_PLACE {
     /// The tensor with the field, or `DML_CUDA_TENSOR_ROLE_NONE` for a field of the operator.
     pub Tensor: DML_CUDA_TENSOR_ROLE,
     /// The index in a field that is a list, else -1.
@@ -237,6 +203,8 @@ pub struct DML_CUDA_PLACE {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DML_CUDA_NAMES {
+    /// `sizeof(DML_CUDA_NAMES)`.
+    pub SizeInBytes: u32,
     pub Input: *const c_char,
     pub Lengths: *const c_char,
     pub Output: *const c_char,

@@ -125,6 +125,11 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     // Plans for a target need no device, but what the environment sets.
     let adapter = options.target.map_or_else(|| options.adapter.clone(), |_| Some("cpu".to_owned()));
     let device = choose_device(&adapter)?.with_feature_level(options.feature_level);
+    let chosen = device.compile_options().with_text(&options.compile_options).map_err(|error| error.to_string())?;
+    if options.target.is_some() && chosen.measure {
+        return Err("the compile option is `select=measure`, but must be `select=estimate` with --target".to_owned());
+    }
+    let device = device.with_compile_options(chosen);
     let Some(model) = model else { return answers::explain(&document, &device, options).map_err(in_file) };
     drop(document);
     drop(text);

@@ -67,15 +67,10 @@ pub struct Options {
     #[arg(help_heading = "Timing", hide_short_help = true)]
     pub no_graph: bool,
 
-    /// Compile kernels for the model's sizes and strides on a GPU
-    #[arg(long)]
+    /// Compile operators with these options, such as "specialize=always select=measure" (docs/compile-options.md)
+    #[arg(long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
     #[arg(help_heading = "Timing", hide_short_help = true)]
-    pub specialize: bool,
-
-    /// Autotune: time the most promising kernels on the GPU and use the fastest
-    #[arg(long)]
-    #[arg(help_heading = "Timing", hide_short_help = true)]
-    pub measure: bool,
+    pub compile_options: String,
 
     /// Run for this many milliseconds, instead of a number of iterations
     #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run", value_parser = count)]
@@ -139,7 +134,7 @@ pub struct Options {
 
     /// Explain for this GPU, which the machine need not have: t4, l4, a100, h100, h200, b200, or
     /// shared=KIB,sm=COUNT[,clusters] and more figures (docs/cli.md)
-    #[arg(long, requires = "explain", conflicts_with_all = ["adapter", "measure"])]
+    #[arg(long, requires = "explain", conflicts_with = "adapter")]
     #[arg(help_heading = "Checks and explanations", hide_short_help = true)]
     pub target: Option<dml_cuda::GpuTarget>,
 

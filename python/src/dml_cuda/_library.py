@@ -21,27 +21,24 @@ u32, pointer, text = ctypes.c_uint32, ctypes.c_void_p, ctypes.c_char_p
 
 
 class CArray(ctypes.Structure):
-    _fields_ = [("Data", pointer), ("Rank", u32), ("ElementSizeInBytes", u32), ("Sizes", pointer)]
-    _fields_ += [("StridesInBytes", pointer)]
+    _fields_ = [("SizeInBytes", u32), ("Rank", u32), ("Data", pointer), ("ElementSizeInBytes", ctypes.c_uint64)]
+    _fields_ += [("Sizes", pointer), ("StridesInBytes", pointer)]
     numbers: Any
     """The sizes and strides, to keep them."""
 
 
 class CViolation(ctypes.Structure):
     _fields_ = [("Rule", text), ("Place", text), ("Found", text), ("Required", text), ("NeededFeatureLevel", u32)]
-
-
-class CPlace(ctypes.Structure):
-    _fields_ = [("Tensor", u32), ("Index", ctypes.c_int32), ("Field", text)]
+    _fields_ += [("Tensor", u32), ("Index", ctypes.c_int32), ("Field", text)]
 
 
 class Names(ctypes.Structure):
     """A function's names for its arguments."""
 
-    _fields_ = [("Input", text), ("Lengths", text), ("Output", text), ("Axis", text)]
+    _fields_ = [("SizeInBytes", u32), ("Input", text), ("Lengths", text), ("Output", text), ("Axis", text)]
 
 
-OUT, RESULT = (Names(b"x", b"lengths", output, b"axis") for output in (b"out", b"the result"))
+OUT, RESULT = (Names(ctypes.sizeof(Names), b"x", b"lengths", output, b"axis") for output in (b"out", b"the result"))
 
 
 class Violation(NamedTuple):
@@ -87,17 +84,16 @@ def _load() -> ctypes.CDLL:
         ("cuda_device_count", status, [ctypes.POINTER(u32), error]),
         ("create_cpu_device", status, [u32, handle, error]),
         ("create_cuda_device", status, [u32, u32, handle, error]),
-        ("compile_reversal", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, handle, error]),
+        ("compile_reversal", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, text, handle, error]),
         ("destroy_compiled_operator", None, [pointer]),
-        ("reverse_arrays", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, pointer, error]),
+        ("reverse_arrays", status, [pointer, pointer, pointer, pointer, ctypes.c_int32, text, pointer, error]),
         ("wait_for_stream", status, [pointer, pointer, pointer, error]),
-        ("fill_array", status, [pointer, pointer, u32, pointer, pointer, pointer, error]),
+        ("fill_array", status, [pointer, pointer, u32, pointer, pointer, text, pointer, error]),
         ("onnxruntime_counters", status, [pointer, error]),
         ("register_torch", status, [error]),
         ("free_string", None, [pointer]),
         ("error_violation_count", u32, [pointer]),
         ("error_violation", status, [pointer, u32, ctypes.POINTER(CViolation)]),
-        ("error_violation_place", status, [pointer, u32, ctypes.POINTER(CPlace)]),
         ("error_message_with_names", status, [pointer, ctypes.POINTER(Names), handle]),
         ("destroy_error", None, [pointer]),
     ]:
@@ -130,14 +126,13 @@ def check(function: Any, *arguments: Any, names: Names = OUT) -> None:
 
 def _violation(error: Any, index: int, names: Names) -> Violation:
     """A broken rule, whose place is an attribute of an argument: `x.shape[1]`."""
-    broken, place = CViolation(), CPlace()
+    broken = CViolation()
     library.dml_cuda_error_violation(error, index, ctypes.byref(broken))
-    library.dml_cuda_error_violation_place(error, index, ctypes.byref(place))
-    parts = [name.decode() for name in (names.Input, names.Lengths, names.Output)[place.Tensor : place.Tensor + 1]]
-    if place.Field is not None:
-        field = place.Field.decode()
+    parts = [name.decode() for name in (names.Input, names.Lengths, names.Output)[broken.Tensor : broken.Tensor + 1]]
+    if broken.Field is not None:
+        field = broken.Field.decode()
         parts.append(_ATTRIBUTES.get(field, field))
-    at = "" if place.Index < 0 else f"[{place.Index}]"
+    at = "" if broken.Index < 0 else f"[{broken.Index}]"
     return Violation(broken.Rule.decode(), ".".join(parts) + at, broken.Found.decode(), broken.Required.decode())
 
 
@@ -169,10 +164,13 @@ class Array(NamedTuple):
     """The stream of the owner, for whose work ours has to wait."""
 
 
+_SIZE = ctypes.sizeof(CArray)
+
+
 def _pointer(of: Array) -> Any:
     """A pointer to the structure."""
     numbers, sizes, strides = _numbers(of.shape, of.strides)
-    array = CArray(of.address, len(of.shape), of.dtype.itemsize, sizes, strides)
+    array = CArray(_SIZE, len(of.shape), of.address, of.dtype.itemsize, sizes, strides)
     array.numbers = numbers
     return ctypes.byref(array)
 
@@ -194,25 +192,27 @@ def _wait(stream: int, *arrays: Array) -> None:
         check(library.dml_cuda_wait_for_stream, device(arrays[0].ordinal), stream, awaited)
 
 
-def reverse(x: Array, lengths: Array, output: Array, axis: int, stream: int) -> None:
+def reverse(x: Array, lengths: Array, output: Array, axis: int, stream: int, options: bytes | None = None) -> None:
     if x.ordinal is not None:
         _wait(stream, x, lengths, output)
     arrays = map(_pointer, (x, lengths, output))
-    check(library.dml_cuda_reverse_arrays, device(x.ordinal), *arrays, axis, stream)
+    check(library.dml_cuda_reverse_arrays, device(x.ordinal), *arrays, axis, options, stream)
 
 
 def validate_reversal(x: Array, lengths: Array, axis: int) -> None:
     """Compiles a reversal on the host, or finds it, and so tells what is wrong with it."""
     compiled = ctypes.c_void_p()
     arrays = map(_pointer, (x, lengths, x))
-    check(library.dml_cuda_compile_reversal, device(None), *arrays, axis, ctypes.byref(compiled), names=RESULT)
+    check(library.dml_cuda_compile_reversal, device(None), *arrays, axis, None, ctypes.byref(compiled), names=RESULT)
     library.dml_cuda_destroy_compiled_operator(compiled)
 
 
-def fill(output: Array, data_type: str, scalars: Sequence[int], names: Names, stream: int) -> None:
+def fill(
+    output: Array, data_type: str, scalars: Sequence[int], names: Names, stream: int, options: bytes | None = None
+) -> None:
     """Fills an array. The scalars are the bits of start and delta."""
     if output.ordinal is not None:
         _wait(stream, output)
     start, delta = map(_scalar, scalars)
-    arguments = device(output.ordinal), _pointer(output), FILL_TYPES[data_type], start, delta, stream
+    arguments = device(output.ordinal), _pointer(output), FILL_TYPES[data_type], start, delta, options, stream
     check(library.dml_cuda_fill_array, *arguments, names=names)

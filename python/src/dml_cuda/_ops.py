@@ -69,17 +69,23 @@ def cuda_device_count() -> int:
 
 @overload
 def reverse_subsequences(
-    x: npt.NDArray[_Element], lengths: Any, axis: SupportsIndex, *, out: None = None, stream: Any = None
+    x: npt.NDArray[_Element], lengths: Any, axis: SupportsIndex, *, out: None = None, stream: Any = None,
+    compile_options: str | None = None,
 ) -> npt.NDArray[_Element]: ...
 @overload
 def reverse_subsequences(
-    x: _Array, lengths: Any, axis: SupportsIndex, *, out: None = None, stream: Any = None
+    x: _Array, lengths: Any, axis: SupportsIndex, *, out: None = None, stream: Any = None,
+    compile_options: str | None = None,
 ) -> _Array: ...
 @overload
 def reverse_subsequences(
-    x: _HasDlpack | _HasCudaArrayInterface, lengths: Any, axis: SupportsIndex, *, out: _Out, stream: Any = None
+    x: _HasDlpack | _HasCudaArrayInterface, lengths: Any, axis: SupportsIndex, *, out: _Out, stream: Any = None,
+    compile_options: str | None = None,
 ) -> _Out: ...
-def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any = None, stream: Any = None) -> Any:
+def reverse_subsequences(
+    x: Any, lengths: Any, axis: SupportsIndex, *, out: Any = None, stream: Any = None,
+    compile_options: str | None = None,
+) -> Any:
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
 
     x: an array with 1 dimension or more, any strides, and any dtype whose elements are plain bytes. It is NumPy's, or
@@ -94,6 +100,8 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     stream: a GPU stream: an integer, or a stream of CuPy or PyTorch. None is CuPy's current stream for CuPy arrays, and
     the legacy default stream for others. Must be None or 0 if x is on the host. It waits for the streams that the
     arrays name in ``__cuda_array_interface__`` or know in ``__dlpack__``.
+    compile_options: how the operator is compiled, such as ``specialize=always`` (docs/compile-options.md). They come on
+    top of those of ``DML_CUDA_COMPILE_OPTIONS`` in the environment.
 
     Raises TypeError or ValueError. The message names the argument, its value, and what is required.
 
@@ -103,19 +111,19 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
            [6, 5, 7, 8]])
     """
     library = library_of(x)
-    if library == "torch":
-        if stream is not None:
-            raise TypeError("stream is given, but must be None for PyTorch tensors, which use PyTorch's current stream")
-        from . import torch
-
-        return torch._out(x, lengths, integer(axis, "axis"), out)
-    if library == "jax":
-        for value, name in ((out, "out"), (stream, "stream")):
+    if library in _FOREIGN:
+        given_out = out if library == "jax" else None
+        for value, name in ((stream, "stream"), (compile_options, "compile_options"), (given_out, "out")):
             if value is not None:
-                raise TypeError(f"{name} is given, but must be None for arrays of JAX, which never change and have XLA's streams")
+                raise TypeError(f"{name} is given, but must be None for {_FOREIGN[library]}")
+        if library == "torch":
+            from . import torch
+
+            return torch._out(x, lengths, integer(axis, "axis"), out)
         from . import jax
 
         return jax.reverse_subsequences(x, lengths, axis)
+    options = _options(compile_options)
     handle = stream_of(x, stream)
     given = view(x, "x", handle)
     _check_stream(handle, given, "x")
@@ -136,7 +144,7 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
     if 0 in given.shape or given.dtype.itemsize == 0:
         return out
     try:
-        lib.reverse(given, of_lanes, output, axis, handle)
+        lib.reverse(given, of_lanes, output, axis, handle, options)
     except ValueError as error:
         is_numpy = isinstance(x, np.ndarray) and isinstance(out, np.ndarray)
         if isinstance(error, lib.ValidationError) or not is_numpy or x.ndim <= 8:
@@ -144,21 +152,24 @@ def reverse_subsequences(x: Any, lengths: Any, axis: SupportsIndex, *, out: Any 
         # These dimensions do not fold into those of a descriptor. Packed ones do.
         copy, lanes = np.array(x, order="C"), (*x.shape[:axis], 1, *x.shape[axis + 1 :])
         packed, of_lanes = view(copy, "x"), view(np.broadcast_to(of_lanes.keeps, lanes).copy(), "lengths")
-        lib.reverse(packed, of_lanes, packed, axis, handle)
+        lib.reverse(packed, of_lanes, packed, axis, handle, options)
         out[...] = copy
     return out
 
 
 @overload
 def reverse_padded_sequence(
-    x: _Array, lengths: Any, batch_first: bool = False, *, out: None = None, stream: Any = None
+    x: _Array, lengths: Any, batch_first: bool = False, *, out: None = None, stream: Any = None,
+    compile_options: str | None = None,
 ) -> _Array: ...
 @overload
 def reverse_padded_sequence(
-    x: _HasDlpack | _HasCudaArrayInterface, lengths: Any, batch_first: bool = False, *, out: _Out, stream: Any = None
+    x: _HasDlpack | _HasCudaArrayInterface, lengths: Any, batch_first: bool = False, *, out: _Out, stream: Any = None,
+    compile_options: str | None = None,
 ) -> _Out: ...
 def reverse_padded_sequence(
-    x: Any, lengths: Any, batch_first: bool = False, *, out: Any = None, stream: Any = None
+    x: Any, lengths: Any, batch_first: bool = False, *, out: Any = None, stream: Any = None,
+    compile_options: str | None = None,
 ) -> Any:
     """Reverses every sequence of a padded batch. The padding stays where it is.
 
@@ -178,7 +189,13 @@ def reverse_padded_sequence(
         lengths = host_lengths(lengths)
     check_batch(tuple(lengths.shape), (shape[batch],))
     of_lanes = lengths.reshape([shape[d] if d == batch else 1 for d in range(rank)])
-    return reverse_subsequences(x, of_lanes, 1 - batch, out=out, stream=stream)
+    return reverse_subsequences(x, of_lanes, 1 - batch, out=out, stream=stream, compile_options=compile_options)
+
+
+_FOREIGN = {
+    "torch": "PyTorch tensors, which use PyTorch's current stream and DML_CUDA_COMPILE_OPTIONS",
+    "jax": "arrays of JAX, which never change, and use XLA's streams and DML_CUDA_COMPILE_OPTIONS",
+}
 
 
 def _check_out(out: lib.Array, shape: tuple[int, ...], dtype: np.dtype, whose: str) -> None:
@@ -188,6 +205,12 @@ def _check_out(out: lib.Array, shape: tuple[int, ...], dtype: np.dtype, whose: s
         raise ValueError(f"out has shape {out.shape}, but must have {whose}{shape}")
     if out.dtype != dtype:
         raise TypeError(f"out has dtype {out.dtype}, but must have {whose}{dtype}")
+
+
+def _options(compile_options: str | None) -> bytes | None:
+    if compile_options is not None and not isinstance(compile_options, str):
+        raise TypeError(f"compile_options is {shown(compile_options)}, but must be a string")
+    return None if compile_options is None else compile_options.encode()
 
 
 def _device_name(ordinal: int | None) -> str:
@@ -225,6 +248,7 @@ def fill_value_sequence(
     out: None = None,
     device: Literal["cpu"] | None = None,
     stream: Any = None,
+    compile_options: str | None = None,
 ) -> npt.NDArray[_Element]: ...
 @overload
 def fill_value_sequence(
@@ -236,17 +260,21 @@ def fill_value_sequence(
     out: None = None,
     device: Literal["cpu"] | None = None,
     stream: Any = None,
+    compile_options: str | None = None,
 ) -> npt.NDArray[Any]: ...
 @overload
 def fill_value_sequence(  # CuPy, which has no type annotations
-    shape: Shape, start: Number, delta: Number, dtype: npt.DTypeLike, *, device: str, stream: Any = None
+    shape: Shape, start: Number, delta: Number, dtype: npt.DTypeLike, *, device: str, stream: Any = None,
+    compile_options: str | None = None,
 ) -> Any: ...
 @overload
 def fill_value_sequence(
-    shape: Shape, start: Number, delta: Number, dtype: npt.DTypeLike, *, out: _Out, stream: Any = None
+    shape: Shape, start: Number, delta: Number, dtype: npt.DTypeLike, *, out: _Out, stream: Any = None,
+    compile_options: str | None = None,
 ) -> _Out: ...
 def fill_value_sequence(
-    shape: Any, start: Any, delta: Any, dtype: Any, *, out: Any = None, device: Any = None, stream: Any = None
+    shape: Any, start: Any, delta: Any, dtype: Any, *, out: Any = None, device: Any = None, stream: Any = None,
+    compile_options: str | None = None,
 ) -> Any:
     """Sets element i, in row-major order, to ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's
     page says.
@@ -256,7 +284,7 @@ def fill_value_sequence(
     dtype: float32, float16, or integers of 8 to 64 bits, in the machine's byte order.
     out: the array to write to, with this shape and dtype. Gaps between its elements do not change.
     device: ``cpu`` for a NumPy array, ``cuda`` or ``cuda:1`` for a CuPy array. Without CuPy, pass out.
-    stream: as in :func:`reverse_subsequences`. Must be None or 0 on the host.
+    stream, compile_options: as in :func:`reverse_subsequences`. A stream must be None or 0 on the host.
 
     >>> import dml_cuda
     >>> dml_cuda.fill_value_sequence((2, 3), 10, -2, "uint8")
@@ -273,13 +301,13 @@ def fill_value_sequence(
         out = _allocate(sizes, kind, device)
     elif device is not None:
         raise TypeError("out is given with device, but must be given alone: it has one")
-    handle = stream_of(out, stream)
+    options, handle = _options(compile_options), stream_of(out, stream)
     output = view(out, "out", handle)
     _check_out(output, sizes, kind, "")
     _check_stream(handle, output, names.Output.decode())
     if 0 in sizes:
         return out
-    lib.fill(output, data_type, bits, names, handle)
+    lib.fill(output, data_type, bits, names, handle, options)
     return out
 
 

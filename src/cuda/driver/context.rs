@@ -18,7 +18,7 @@ use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::specialize::specialize;
 use crate::cuda::target::GpuTarget;
 use crate::error::{CudaError, DeviceError};
-use crate::specialize::Specialize;
+use crate::options::Specialize;
 
 /// The contexts in use, one per GPU: all devices of a GPU share its loaded kernels.
 static CONTEXTS: Mutex<BTreeMap<usize, Weak<Context>>> = Mutex::new(BTreeMap::new());
@@ -133,22 +133,22 @@ impl Context {
         (self.properties.driver_version < LOADS_IN_CAPTURE && stream.is_capturing()).then(NoLoading::enter)
     }
 
-    /// A kernel for one launch. `None` if it shall be generic: the driver cannot compile it now, or `MAX_KEPT` stay
-    /// loaded.
-    pub fn specialized_kernel(&self, launch: &Launch, when: Specialize) -> Option<Arc<LoadedKernel>> {
+    /// A kernel for one launch, which is its owner's or stays loaded. `None` if it shall be generic: the driver cannot
+    /// compile it now, or `MAX_KEPT` stay loaded.
+    pub fn specialized_kernel(&self, launch: &Launch, is_owned: bool) -> Option<Arc<LoadedKernel>> {
         let Launch { entry, variable, params, grid: Grid { threads, .. }, .. } = launch;
-        let variable = variable.filter(|_| matches!(when, Specialize::Owned | Specialize::Kept))?;
+        let variable = (*variable)?;
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         let key: SpecializedFor = (*entry, *threads, params.clone());
         let known = lock().get(&key).cloned();
         let has_room = |kept: &HashMap<_, _>| kept.len() < Specialize::MAX_KEPT;
-        if known.is_some() || !may_load() || (when == Specialize::Kept && !has_room(&lock())) {
+        if known.is_some() || !may_load() || (!is_owned && !has_room(&lock())) {
             return known;
         }
         let ptx = specialize(&entry.ptx(), params, variable, *threads);
         let kernel = LoadedKernel::new(&self.primary, entry.name, ptx, self.target.shared_memory);
         let kernel = Arc::new(kernel.ok()?);
-        if when == Specialize::Owned {
+        if is_owned {
             return Some(kernel);
         }
         // Another thread may have been faster, or have taken the last place.

@@ -5,7 +5,7 @@ use crate::cuda::{load, Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::dml_cuda_testing::cases::{self, Case};
 use crate::dml_cuda_testing::{self, GUARD, POISON};
-use crate::{Buffer, Device, Specialize};
+use crate::{Buffer, CompileOptions, Device, Specialize};
 
 /// A tensor between guards, in a buffer that all cases reuse.
 struct Tensor {
@@ -59,10 +59,11 @@ impl Machine for Gpu {
         // A part of the launches is specialized: compiling a kernel takes long.
         self.count += 1;
         let specialize =
-            if self.count.is_multiple_of(SPECIALIZED_SHARE) { Specialize::Owned } else { Specialize::Never };
-        let loaded = load(context, [launch.clone()], specialize).map_err(|error| error.to_string())?;
-        let launcher = Launcher::new(context, [Some(loaded), None], specialize);
-        let expected = specialize == Specialize::Owned && launch.variable.is_some();
+            if self.count.is_multiple_of(SPECIALIZED_SHARE) { Specialize::Always } else { Specialize::Never };
+        let options = CompileOptions::default().with_specialize(specialize).with_unload(true);
+        let loaded = load(context, [launch.clone()], options).map_err(|error| error.to_string())?;
+        let launcher = Launcher::new(context, [Some(loaded), None], options);
+        let expected = specialize == Specialize::Always && launch.variable.is_some();
         if launcher.is_specialized() != expected {
             return Err("the driver does not compile the specialized kernel".to_owned());
         }

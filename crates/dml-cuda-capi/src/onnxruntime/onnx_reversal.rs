@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use dml_cuda::lowering::{ForeignTensor, LoweringError, Names, ReversalArrays};
+use dml_cuda::TensorRole::{Input, Output, SequenceLengths};
 use dml_cuda::{Address, TensorDataType};
 use ort_sys::{ONNXTensorElementDataType as Type, OrtKernelContext};
 
@@ -12,9 +13,11 @@ use super::ort::{Result, MAX_RANK};
 use crate::frameworks::{element_count, zeros};
 use crate::library::IN_PLACE_RUNS;
 
-/// ONNX's names for the lengths and the axis of ReverseSequence, and this library's for the rest.
-const SEQUENCE: Names<'_> = Names { lengths: "sequence_lens", axis: "the time axis", ..SUBSEQUENCES };
-const SUBSEQUENCES: Names<'_> = Names { input: "input", lengths: "sequence_lengths", output: "output", axis: "axis" };
+/// ONNX's names for the tensors and the axis of ReverseSequence, and this library's.
+const SEQUENCE: Names<'_> =
+    Names::new("the time axis", &[(Input, "input"), (SequenceLengths, "sequence_lens"), (Output, "output")]);
+const SUBSEQUENCES: Names<'_> =
+    Names::new("axis", &[(Input, "input"), (SequenceLengths, "sequence_lengths"), (Output, "output")]);
 
 /// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
 pub enum Reverse {

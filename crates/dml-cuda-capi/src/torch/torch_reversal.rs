@@ -3,6 +3,7 @@
 use std::mem::ManuallyDrop;
 
 use dml_cuda::lowering::{LoweringError, Names, ReversalArrays};
+use dml_cuda::TensorRole::{Input, Output, SequenceLengths};
 use dml_cuda::{Error, RawStream};
 
 use super::libtorch::{current_stream, Handle, Torch, Value};
@@ -63,7 +64,7 @@ fn reverse(x: &Description, lengths: &Description, output: &Description, dim: i6
         return wrong(format!("lengths is on {found}, but must be on {required}, as x"));
     }
     let of_output = if output.address == x.address { "x" } else { "the result" };
-    let names = Names { input: "x", lengths: "lengths", output: of_output, axis: "dim" };
+    let names = Names::new("dim", &[(Input, "x"), (SequenceLengths, "lengths"), (Output, of_output)]);
     let failure = |error: Error| Failure::of(error, &names);
     let Some((_, length_type)) = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype) else {
         let found = format!("PyTorch's dtype number {}", lengths.dtype);

@@ -5,6 +5,7 @@
 use std::ffi::c_int;
 
 use dml_cuda::lowering::{Lowered, LoweredSequence, LoweringError, Names, ReversalArrays};
+use dml_cuda::TensorRole::{Input, Output, SequenceLengths};
 use dml_cuda::{Error, TensorDataType};
 
 use super::call::{Buffer, Call};
@@ -12,7 +13,7 @@ use super::ffi::DATA_TYPES;
 use crate::frameworks::element_count;
 use crate::status::{wrong, Failure};
 
-const NAMES: Names<'_> = Names { input: "x", lengths: "lengths", output: "the result", axis: "axis" };
+const NAMES: Names<'_> = Names::new("axis", &[(Input, "x"), (SequenceLengths, "lengths"), (Output, "the result")]);
 
 /// The bytes of an element, and its type if DirectML fills it.
 fn element(dtype: c_int) -> Option<(usize, Option<TensorDataType>)> {

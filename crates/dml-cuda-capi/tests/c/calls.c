@@ -24,6 +24,7 @@ static int failed(DML_CUDA_STATUS status, DML_CUDA_STATUS required, const char *
     dml_cuda_destroy_error(error);
     return same;
 }
+#define ARRAY(data, rank, width, sizes, strides) {sizeof(DML_CUDA_ARRAY), rank, data, width, sizes, strides}
 #define FAILS(status, words, call) CHECK(failed(call, DML_CUDA_STATUS_##status, words))
 
 static const uint32_t DATA_SIZES[] = {2, 4}, LENGTH_SIZES[] = {2, 1}, ZEROS[] = {0, 0};
@@ -153,7 +154,6 @@ static void dispatches(void) {
     DML_CUDA_OPERATOR *op = NULL;
     DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
     DML_CUDA_BINDING_PROPERTIES properties;
-    DML_CUDA_COMPILE_OPTIONS options = {24, DML_CUDA_IN_PLACE_ALWAYS, 0};
     float data[8] = {1, 2, 3, 4, 5, 6, 7, 8}, other[8];
     uint32_t lengths[2] = {2, 4}, far[64];
     const void *inputs[] = {data, lengths}, *far_lengths[] = {data, far + 32};
@@ -193,22 +193,15 @@ static void dispatches(void) {
     FAILS(BINDING, words, dml_cuda_dispatch(compiled, far_lengths, 2, far + 33, NULL, &error));
     FAILS(INVALID_ARGUMENT, "compiled is NULL, but must be a pointer", dml_cuda_dispatch(NULL, inputs, 2, data, NULL, &error));
     dml_cuda_destroy_compiled_operator(compiled);
-    FAILS(INVALID_ARGUMENT, "CompileOptions.PointerAlignment is 24, but must be 0 or a power of two (compile.pointer_alignment)",
-          dml_cuda_compile_operator(device, op, &options, &compiled, &error));
-    options.PointerAlignment = 4;
-    options.InPlace = 3;
-    FAILS(INVALID_ARGUMENT, "CompileOptions.InPlace is 3, but must be one of DML_CUDA_IN_PLACE_*",
-          dml_cuda_compile_operator(device, op, &options, &compiled, &error));
-    options.InPlace = DML_CUDA_IN_PLACE_ALWAYS;
-    options.Flags = 0x100 | DML_CUDA_SPECIALIZE;
-    FAILS(INVALID_ARGUMENT, "CompileOptions.Flags is 0x101, but must be 0, or made of DML_CUDA_SPECIALIZE and DML_CUDA_MEASURE",
-          dml_cuda_compile_operator(device, op, &options, &compiled, &error));
-    options.Flags = DML_CUDA_MEASURE;
-    CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
+    CHECK(dml_cuda_compile_operator(device, op, "select=measure alignment=24", &compiled, &error)
+        == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(strstr(dml_cuda_error_message(error), "the compile option is `alignment=24`, but must be one of specialize=") != NULL);
+    dml_cuda_destroy_error(error);
+    FAILS(INVALID_ARGUMENT, "options is \"\\xff\", but must be UTF-8", dml_cuda_compile_operator(device, op, "\377", &compiled, &error));
+    CHECK(dml_cuda_compile_operator(device, op, "", &compiled, NULL) == 0);
     dml_cuda_destroy_compiled_operator(compiled);
-    options.Flags = DML_CUDA_SPECIALIZE;
-    CHECK(dml_cuda_compile_operator(device, op, &options, &compiled, NULL) == 0);
-    FAILS(BINDING, "the dispatch is not in place, but must be, as CompileOptions.InPlace is ALWAYS (binding.promise)",
+    CHECK(dml_cuda_compile_operator(device, op, "specialize=always alignment=4 in_place=always", &compiled, NULL) == 0);
+    FAILS(BINDING, "the dispatch is not in place, but must be, as the compile option is `in_place=always` (binding.promise)",
           dml_cuda_dispatch(compiled, inputs, 2, other, NULL, &error));
     /* Objects can be destroyed in any order. */
     dml_cuda_destroy_device(device);
@@ -226,23 +219,23 @@ static void arrays(void) {
     double doubles[8];
     uint32_t lengths[2] = {2, 1};
     const int64_t sizes[9] = {1, 1, 1, 1, 1, 1, 1, 2, 4}, strides[9] = {0, 0, 0, 0, 0, 0, 0, 0, 8};
-    DML_CUDA_ARRAY output = {doubles, 9, 8, sizes, NULL}, of_lengths = {lengths, 0, 4, NULL, NULL};
+    DML_CUDA_ARRAY output = ARRAY(doubles, 9, 8, sizes, NULL), of_lengths = ARRAY(lengths, 0, 4, NULL, NULL);
     const void *inputs[] = {doubles, lengths};
     CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
-    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta,
+    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL,
         &compiled, &error) == 0);
     CHECK(dml_cuda_dispatch(compiled, NULL, 0, doubles, NULL, &error) == 0 && doubles[0] == 1 && doubles[7] == 4.5);
     dml_cuda_destroy_compiled_operator(compiled);
     output.StridesInBytes = strides;
     FAILS(INVALID_ARGUMENT, "output has Sizes [1, 1, 1, 1, 1, 1, 1, 2, 4], but must be packed, or have at most 8 dimensions",
-          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, &compiled,
+          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, NULL, &compiled,
                                     &error));
     FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 8, but must be 4, that of INT32",
-          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT32, &start, &delta, &compiled,
+          dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_INT32, &start, &delta, NULL, &compiled,
                                     &error));
     /* In place, where two lanes share their memory. */
-    output = (DML_CUDA_ARRAY){doubles, 2, 8, sizes + 7, strides + 7};
-    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error)
+    output = (DML_CUDA_ARRAY)ARRAY(doubles, 2, 8, sizes + 7, strides + 7);
+    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, NULL, &compiled, &error)
         == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Found, "[0, 8] bytes") == 0);
     FAILS(VALIDATION, "ReverseSubsequencesDesc.OutputTensor.Strides is [0, 8] bytes, but must be strides that place no two elements of "
@@ -250,24 +243,24 @@ static void arrays(void) {
     output.StridesInBytes = NULL;
     /* No size may be 0. */
     const int64_t no_columns[] = {3, 0};
-    DML_CUDA_ARRAY empty = {doubles, 2, 8, no_columns, NULL};
-    CHECK(dml_cuda_compile_sequence(device, &empty, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, &compiled, &error)
+    DML_CUDA_ARRAY empty = ARRAY(doubles, 2, 8, no_columns, NULL);
+    CHECK(dml_cuda_compile_sequence(device, &empty, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, NULL, &compiled, &error)
         == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Rule, "tensor.sizes.nonzero") == 0);
     dml_cuda_destroy_error(error);
-    CHECK(dml_cuda_compile_reversal(device, &empty, &of_lengths, &empty, 0, &compiled, NULL)
+    CHECK(dml_cuda_compile_reversal(device, &empty, &of_lengths, &empty, 0, NULL, &compiled, NULL)
         == DML_CUDA_STATUS_VALIDATION);
-    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, &compiled, NULL)
+    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, NULL, &compiled, NULL)
         == DML_CUDA_STATUS_VALIDATION);
-    DML_CUDA_ARRAY narrow = {doubles, 2, 4, sizes + 7, NULL}, short_one = {doubles, 1, 8, sizes + 8, NULL},
-        sizeless = {doubles, 2, 0, sizes + 7, NULL};
+    DML_CUDA_ARRAY narrow = ARRAY(doubles, 2, 4, sizes + 7, NULL), short_one = ARRAY(doubles, 1, 8, sizes + 8, NULL),
+        sizeless = ARRAY(doubles, 2, 0, sizes + 7, NULL);
     FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 4, but must be 8, the input's",
-          dml_cuda_compile_reversal(device, &output, &of_lengths, &narrow, 1, &compiled, &error));
+          dml_cuda_compile_reversal(device, &output, &of_lengths, &narrow, 1, NULL, &compiled, &error));
     FAILS(INVALID_ARGUMENT, "OutputTensor has shape [4], but must have InputTensor's [2, 4]",
-          dml_cuda_compile_reversal(device, &output, &of_lengths, &short_one, 1, &compiled, &error));
+          dml_cuda_compile_reversal(device, &output, &of_lengths, &short_one, 1, NULL, &compiled, &error));
     FAILS(INVALID_ARGUMENT, "an element of InputTensor is 0 bytes, but must be from 1 to 34359738360",
-          dml_cuda_compile_reversal(device, &sizeless, &of_lengths, &output, 1, &compiled, &error));
-    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, &compiled, &error) == 0);
+          dml_cuda_compile_reversal(device, &sizeless, &of_lengths, &output, 1, NULL, &compiled, &error));
+    CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, NULL, &compiled, &error) == 0);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, doubles, NULL, &error) == 0 && doubles[0] == 1.5 && doubles[5] == 3);
     dml_cuda_destroy_compiled_operator(compiled);
     dml_cuda_destroy_device(device);
@@ -281,48 +274,57 @@ static void arrays_at_once(void) {
     const int64_t empty[] = {0};
     const uint32_t length = 2;
     double filled[2];
-    DML_CUDA_NAMES names = {"x", "lengths", "out", "dim"};
-    DML_CUDA_PLACE place;
+    DML_CUDA_NAMES names = {sizeof(names), "x", "lengths", "out", "dim"};
+    DML_CUDA_VIOLATION violation;
     char *words = NULL;
     unsigned char bytes[41] = {9, 3, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
     const int64_t of_bytes[] = {2, 4}, of_two[] = {2, 1}, too_many[] = {65536, 65537};
-    DML_CUDA_ARRAY rows = {bytes + 9, 2, 1, of_bytes, NULL}, odd = {bytes + 1, 2, 4, of_two, NULL};
+    DML_CUDA_ARRAY rows = ARRAY(bytes + 9, 2, 1, of_bytes, NULL), odd = ARRAY(bytes + 1, 2, 4, of_two, NULL);
     CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
-    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, -1, NULL, &error) == 0 && error == NULL);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, -1, NULL, NULL, &error) == 0 && error == NULL);
     CHECK(memcmp(bytes + 9, "\3\2\1\4\5\6\7\10", 8) == 0 && bytes[0] == 9 && bytes[17] == 0);
     CHECK(dml_cuda_wait_for_stream(device, NULL, NULL, &error) == 0 && error == NULL);
-    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 2, NULL, &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 2, NULL, NULL, &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_message_with_names(error, &names, &words) == 0);
     CHECK(strcmp(words, "dim is 2, but must be from -2 to 1, of an x of 2 dimensions") == 0);
     CHECK(dml_cuda_error_message_with_names(error, NULL, &words) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_message_with_names(error, &names, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    names.SizeInBytes += 8;
+    CHECK(dml_cuda_error_message_with_names(error, &names, &words) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    names.SizeInBytes -= 8;
     dml_cuda_free_string(words);
     dml_cuda_destroy_error(error);
-    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 1, bytes, &error) == DML_CUDA_STATUS_BINDING);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 1, NULL, bytes, &error) == DML_CUDA_STATUS_BINDING);
     dml_cuda_destroy_error(error);
+    FAILS(BINDING, "the dispatch is in place, but must not be, as the compile option is `in_place=never` (binding.promise)",
+          dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 1, "in_place=never", NULL, &error));
+    rows.SizeInBytes = 32;
+    FAILS(INVALID_ARGUMENT, "input.SizeInBytes is 32, but must be 40, the bytes of the structure",
+          dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 1, NULL, NULL, &error));
+    rows.SizeInBytes = sizeof rows;
     rows.Sizes = too_many;
-    odd = (DML_CUDA_ARRAY){&length, 0, 4, NULL, NULL};
-    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 1, NULL, &error) == DML_CUDA_STATUS_VALIDATION);
-    CHECK(dml_cuda_error_violation_place(error, 0, &place) == 0);
-    CHECK(place.Tensor == DML_CUDA_TENSOR_ROLE_INPUT && place.Index == -1 && strcmp(place.Field, "Sizes") == 0);
-    CHECK(dml_cuda_error_violation_place(error, 99, &place) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    odd = (DML_CUDA_ARRAY)ARRAY(&length, 0, 4, NULL, NULL);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 1, NULL, NULL, &error) == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_error_violation(error, 0, &violation) == 0);
+    CHECK(violation.Tensor == DML_CUDA_TENSOR_ROLE_INPUT && violation.Index == -1 && strcmp(violation.Field, "Sizes") == 0);
+    CHECK(dml_cuda_error_violation(error, 99, &violation) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_message_with_names(error, &names, &words) == 0);
     CHECK(strstr(words, "x.Sizes is [65536, 65537], which is 4295032832 elements, but must be") == words);
     dml_cuda_free_string(words);
     dml_cuda_destroy_error(error);
-    rows = (DML_CUDA_ARRAY){bytes + 1, 1, 8, of_bytes, NULL};
-    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error) == 0);
+    rows = (DML_CUDA_ARRAY)ARRAY(bytes + 1, 1, 8, of_bytes, NULL);
+    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, NULL, &error) == 0);
     memcpy(filled, bytes + 1, 16);
     CHECK(filled[0] == 1 && filled[1] == 1.5 && bytes[0] == 9 && bytes[17] == 0);
     const int64_t nothing[] = {0, -8};
     rows.Rank = 2, rows.Sizes = nothing;
     FAILS(INVALID_ARGUMENT, "dimension 1 of OutputTensor is -8, but must be at least 0",
-          dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error));
+          dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, NULL, &error));
     rows.Rank = 1;
     rows.Sizes = empty;
-    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, &error) == 0
+    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, NULL, &error) == 0
         && bytes[0] == 9);
-    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 0, NULL, &error) == 0);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 0, NULL, NULL, &error) == 0);
     dml_cuda_destroy_device(device);
 #endif
 }

@@ -36,8 +36,8 @@ int main(int count, char **arguments) {
     static float input[64], output[64];
     static uint32_t lengths[8];
     static const int64_t sizes[] = {8, 8}, of_lengths[] = {8, 1};
-    const DML_CUDA_ARRAY from = {input, 2, 4, sizes, NULL}, to = {output, 2, 4, sizes, NULL},
-        by = {lengths, 2, 4, of_lengths, NULL};
+    const DML_CUDA_ARRAY from = {sizeof from, 2, input, 4, sizes, NULL},
+        to = {sizeof to, 2, output, 4, sizes, NULL}, by = {sizeof by, 2, lengths, 4, of_lengths, NULL};
     const DML_CUDA_SCALAR_UNION start = {.Float32 = 1}, delta = {.Float32 = 2};
     const void *inputs[] = {input, lengths};
     DML_CUDA_DEVICE *device = NULL;
@@ -45,11 +45,11 @@ int main(int count, char **arguments) {
     (void)arguments;
     if (count > 1 ? dml_cuda_create_cuda_device(0, 0, &device, NULL) : dml_cuda_create_cpu_device(0, &device, NULL))
         return 1;
-    if (dml_cuda_compile_sequence(device, &to, DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, &start, &delta, &compiled, NULL))
+    if (dml_cuda_compile_sequence(device, &to, DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, &start, &delta, NULL, &compiled, NULL))
         return 2;
     print_cost("fill", compiled, NULL, 0, output);
     if (count > 1) {
-        if (dml_cuda_compile_reversal(device, &from, &by, &to, 1, &compiled, NULL)) return 3;
+        if (dml_cuda_compile_reversal(device, &from, &by, &to, 1, NULL, &compiled, NULL)) return 3;
         print_cost("reversal", compiled, inputs, 2, output);
     }
     dml_cuda_destroy_device(device);

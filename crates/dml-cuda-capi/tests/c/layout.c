@@ -30,9 +30,9 @@ HOLDS(properties_size, sizeof(DML_CUDA_BINDING_PROPERTIES) == 24);
 AT(DML_CUDA_BINDING_PROPERTIES, TemporaryResourceSize, 8);
 HOLDS(counters_size, sizeof(DML_CUDA_ONNXRUNTIME_COUNTERS) == 24);
 HOLDS(support_size, sizeof(DML_CUDA_TENSOR_SUPPORT) == 16);
-HOLDS(options_size, sizeof(DML_CUDA_COMPILE_OPTIONS) == 12);
-HOLDS(array_size, sizeof(DML_CUDA_ARRAY) == 32);
-HOLDS(violation_size, sizeof(DML_CUDA_VIOLATION) == 40);
+HOLDS(array_size, sizeof(DML_CUDA_ARRAY) == 40);
+HOLDS(names_size, sizeof(DML_CUDA_NAMES) == 40);
+HOLDS(violation_size, sizeof(DML_CUDA_VIOLATION) == 56);
 
 HOLDS(fill_is_104, DML_CUDA_OPERATOR_FILL_VALUE_SEQUENCE == 104);
 HOLDS(reverse_is_106, DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES == 106);

@@ -2,14 +2,11 @@
 
 use std::process::ExitCode;
 
-use dml_cuda::{
-    validate_as, Caveat, Device, DirectMlVersion, Explanation, OperatorDesc, ValidationError, ValidationErrors,
-};
+use dml_cuda::{validate_as, Caveat, Device, DirectMlVersion, Explanation, OperatorDesc, ValidationErrors};
 use serde::Serialize;
 use serde_json::{json, Value};
 
 use super::events::tell;
-use super::execute::compile_options;
 use crate::model;
 use crate::model::json::{Document, Result};
 use crate::options::{Format, Options, Versions};
@@ -25,15 +22,9 @@ struct Answer {
     event: Value,
 }
 
-/// Why a dispatchable is rejected. What cannot be read breaks no rule: it has only a message.
-#[derive(Clone, Default, Serialize)]
-struct Fault {
-    rule: Option<&'static str>,
-    place: Option<String>,
-    found: Option<String>,
-    required: Option<String>,
-    message: String,
-}
+/// Why a dispatchable is rejected: a broken rule as the library serializes it. What cannot be read breaks no rule, and
+/// has only a message.
+type Fault = Value;
 
 /// The verdict of a recorded version of DirectML.
 #[derive(Serialize)]
@@ -60,7 +51,9 @@ fn print(document: &Document, format: Format, answer: impl Fn(Result<OperatorDes
 /// Answers whether each dispatchable is accepted, and which rules it breaks.
 pub fn validate(document: &Document, options: &Options) -> Result<ExitCode> {
     print(document, options.format, |desc| {
-        let desc = desc.map_err(|message| vec![Fault { message, ..Fault::default() }]);
+        let unread =
+            |message| json!({ "rule": null, "place": null, "found": null, "required": null, "message": message });
+        let desc = desc.map_err(|message| vec![unread(message)]);
         match &options.directml {
             None => {
                 let check = |desc| dml_cuda::validate(&desc, options.feature_level).map_err(faults);
@@ -78,14 +71,11 @@ pub fn validate(document: &Document, options: &Options) -> Result<ExitCode> {
 }
 
 fn faults(errors: ValidationErrors) -> Vec<Fault> {
-    let fault = |error: &ValidationError| Fault {
-        rule: Some(error.rule.id()),
-        place: Some(error.place.to_string()),
-        found: Some(error.found.clone()),
-        required: Some(error.requirement.to_string()),
-        message: error.to_string(),
-    };
-    errors.errors().iter().map(fault).collect()
+    errors.errors().iter().map(|error| json!(error)).collect()
+}
+
+fn message_of(fault: &Fault) -> String {
+    fault["message"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The answer from notes on what is accepted, or why it is not.
@@ -95,7 +85,7 @@ fn verdict(by: &str, answer: Result<Vec<String>, Vec<Fault>>) -> Answer {
     Answer {
         accepted,
         verdict: format!(": {}{by}", if accepted { "accepted" } else { "rejected" }),
-        lines: notes.iter().chain(errors.iter().map(|error| &error.message)).cloned().collect(),
+        lines: notes.iter().cloned().chain(errors.iter().map(message_of)).collect(),
         event: json!({ "event": "verdict", "accepted": accepted, "notes": notes, "errors": errors }),
     }
 }
@@ -111,13 +101,13 @@ fn by_version(desc: &Result<OperatorDesc, Vec<Fault>>) -> Answer {
     let verdicts: Vec<Recorded> = DirectMlVersion::recorded().map(recorded).collect();
     let (mut accepting, mut lines) = (Vec::new(), Vec::new());
     // Neighbours with the same first error are one range.
-    let message = |verdict: &Recorded| Some(verdict.errors.first()?.message.clone());
+    let message = |verdict: &Recorded| verdict.errors.first().map(message_of);
     for range in verdicts.chunk_by(|a, b| message(a) == message(b)) {
         let (first, last) = (&range[0].version, &range[range.len() - 1].version);
         let span = if range.len() > 1 { format!("{first} to {last}") } else { first.clone() };
         match range[0].errors.first() {
-            Some(Fault { rule: None, message, .. }) => lines.push(message.clone()),
-            Some(Fault { message, .. }) => lines.push(format!("{span}: {message}")),
+            Some(fault) if fault["rule"].is_null() => lines.push(message_of(fault)),
+            Some(fault) => lines.push(format!("{span}: {}", message_of(fault))),
             None => accepting.push(span),
         }
     }
@@ -133,7 +123,7 @@ const TIMED: [&str; 2] = ["H100", "H200"];
 /// Answers how each dispatchable would run on the target or the device, or which rules it breaks.
 pub fn explain(document: &Document, device: &Device, options: &Options) -> Result<ExitCode> {
     let target = options.target.map_or_else(|| device.name().to_owned(), |target| target.to_string());
-    let chosen = compile_options(device, options);
+    let chosen = device.compile_options();
     let plan = |desc| -> Result<Explanation> {
         let operator = device.create_operator(desc).map_err(|errors| errors.to_string())?;
         match &options.target {

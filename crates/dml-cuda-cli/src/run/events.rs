@@ -43,11 +43,8 @@ pub fn device(device: &Device, graph: bool, options: CompileOptions) -> Value {
 
 /// The end of a line about timing. `graph`: whether dispatches are captured.
 pub fn of_kernels(options: CompileOptions, graph: bool) -> &'static str {
-    let is_specialized = match options.specialize {
-        Specialize::Never => false,
-        Specialize::Captured => graph,
-        _ => true,
-    };
+    let is_captured = graph && options.specialize == Specialize::InGraphs;
+    let is_specialized = is_captured || options.specialize == Specialize::Always;
     match (is_specialized, options.measure) {
         (false, false) => "",
         (false, true) => ", measured kernels",

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use dml_cuda::{
-    Buffer, BufferBinding, CompileOptions, CompiledOperator, Device, OperatorDesc, Specialize, Stream, TensorDataType,
-};
+use dml_cuda::{Buffer, BufferBinding, CompiledOperator, Device, OperatorDesc, Stream, TensorDataType};
 use serde_json::json;
 
 use super::events::{self, tell};
@@ -42,19 +40,10 @@ pub struct Executor<'a> {
     files_read: Vec<PathBuf>,
 }
 
-/// How kernels are chosen and compiled: as the options say, otherwise as the environment does.
-pub fn compile_options(device: &Device, options: &Options) -> CompileOptions {
-    let mut chosen = device.compile_options();
-    if options.specialize {
-        chosen.specialize = Specialize::Owned;
-    }
-    chosen.measure |= options.measure;
-    chosen
-}
-
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        let chosen = compile_options(device, options);
+        // Operators outlive their work.
+        let chosen = device.compile_options().with_unload(true);
         let event = events::device(device, options.uses_graph(), chosen);
         tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
         let mut operators = HashMap::new();

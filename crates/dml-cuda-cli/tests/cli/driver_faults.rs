@@ -130,8 +130,8 @@ fn a_driver_that_lacks_a_function_is_too_old() {
     for (options, kernels) in [
         (&[][..], "every time\""),
         (&["-r", "2"], "every time, specialized kernels\""),
-        (&["--measure"], "every time, measured kernels\""),
-        (&["--specialize", "--measure"], "every time, specialized and measured kernels\""),
+        (&["--compile-options", "select=measure"], "every time, measured kernels\""),
+        (&["--compile-options", "specialize=always select=measure"], "every time, specialized and measured kernels\""),
     ] {
         let printed = run(&complete, 1, 0, &[&["-a", "Fake", "--format", "json"], options].concat()).well();
         assert!(printed.contains(kernels), "{options:?}: {printed}");

@@ -313,13 +313,14 @@ fn a_model_runs_without_a_thread() {
 #[test]
 fn a_variable_with_an_unknown_value_is_named() {
     let model = repository("models/reverse_subsequences.json");
-    for (name, [one, other]) in [("DML_CUDA_SPECIALIZE", ["0", "1"]), ("DML_CUDA_SELECT", ["measure", "estimate"])] {
-        let found = |value| dml_cuda().arg(&model).env(name, value).output().expect("dml-cuda starts");
-        found(one).well();
-        found(other).well();
-        for value in ["", "true", "2"] {
-            let words = format!("the environment variable {name} is `{value}`, but must be `{one}` or `{other}`");
-            found(value).fails(1, &words);
-        }
+    let found = |text| dml_cuda().arg(&model).env("DML_CUDA_COMPILE_OPTIONS", text).output().expect("dml-cuda starts");
+    found("").well();
+    found(" select=measure  specialize=never").well();
+    for (text, word) in
+        [("select=measure specialize=1", "specialize=1"), ("select", "select"), ("alignment=3", "alignment=3")]
+    {
+        let words =
+            format!("in DML_CUDA_COMPILE_OPTIONS, the compile option is `{word}`, but must be one of specialize=");
+        found(text).fails(1, &words);
     }
 }

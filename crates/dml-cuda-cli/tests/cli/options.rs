@@ -75,18 +75,18 @@ Dispatchable 'rows'
     axis 2048, steps of InputTensor 1024, OutputTensor 1024
     size 1024, steps of InputTensor 1, SequenceLengthsTensor 0, OutputTensor 1
   copying: 536871168 bytes must move
-    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, can be specialized
+    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, specialize=in_graphs
     estimated N µs: KERNEL
     not reverse_packed_rows: a segment does not fit shared memory
   in place: at most 536871168 bytes must move
-    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, can be specialized
+    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, specialize=in_graphs
     estimated N µs: KERNEL
     not reverse_rows: it does not run in place
 Dispatchable 'sequence'
   merged shape, outermost in the output's memory first:
     size 1000000, steps of OutputTensor 1, index 1
   fill: 4000000 bytes must move
-    fill_packed_4: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory per thread block, pointers at multiples of 4, never specialized
+    fill_packed_4: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory per thread block, pointers at multiples of 4, specialize=never
 ";
     // Keeps one launch, one estimate and the first reason of each mode. Which kernels they are changes with the costs.
     let mut kept = String::new();
@@ -162,15 +162,10 @@ fn text_of(plan: &Value) -> String {
             lines.push("  no kernel: the CPU runs it, on the calling thread".to_owned());
         }
         for launch in list(&mode["launches"]) {
-            let specialized = match &launch["specialize"] {
-                when if when == "never" => "never specialized",
-                when if when == "captured" => "can be specialized",
-                _ => "specialized",
-            };
-            let [kernel, bytes, blocks, threads, shared, alignment] =
-                ["kernel", "access_bytes", "blocks", "threads", "shared_memory", "alignment"]
+            let [kernel, bytes, blocks, threads, shared, alignment, specialize] =
+                ["kernel", "access_bytes", "blocks", "threads", "shared_memory", "alignment", "specialize"]
                     .map(|name| text(&launch[name]));
-            lines.push(format!("  {kernel}: {bytes}-byte stores, grid {blocks} x {threads} threads, {shared} bytes of shared memory per thread block, pointers at multiples of {alignment}, {specialized}"));
+            lines.push(format!("  {kernel}: {bytes}-byte stores, grid {blocks} x {threads} threads, {shared} bytes of shared memory per thread block, pointers at multiples of {alignment}, specialize={specialize}"));
         }
         for kernel in list(&mode["kernels"]) {
             assert_eq!(kernel["measured_microseconds"], Value::Null);
@@ -203,16 +198,19 @@ fn a_plan_as_json_says_what_its_text_says() {
     folder.write("model.json", json!({ "dispatchables": dispatchables }).to_string());
     let mut said = BTreeSet::new();
     for (device, option, variable, specialized) in [
-        (["--target", "h100"], None, None, "can be specialized"),
-        (["--target", "h100"], Some("--specialize"), None, "specialized"),
-        (["--target", "t4"], None, Some("1"), "specialized"),
-        (["--target", "t4"], None, Some("0"), "never specialized"),
-        (["-a", "cpu"], Some("--specialize"), None, ""),
+        (["--target", "h100"], "", None, "in_graphs"),
+        (["--target", "h100"], "specialize=always", Some("specialize=never"), "always"),
+        (["--target", "h100"], "alignment=16", Some("specialize=never"), "never"),
+        (["--target", "t4"], "", Some("specialize=always"), "always"),
+        (["-a", "cpu"], "specialize=always", None, ""),
     ] {
         let run = |format: &str| {
             let mut command = folder.dml_cuda();
-            command.args(["model.json", "--explain", "--format", format]).args(device).args(option);
-            command.envs(variable.map(|value| ("DML_CUDA_SPECIALIZE", value))).output().expect("it starts")
+            command
+                .args(["model.json", "--explain", "--format", format])
+                .args(device)
+                .args(["--compile-options", option]);
+            command.envs(variable.map(|value| ("DML_CUDA_COMPILE_OPTIONS", value))).output().expect("it starts")
         };
         let plans = lines_of_json(&run("json"));
         let mut printed = format!("Planned for '{}'\n", plans[0]["target"].as_str().expect("text"));
@@ -229,15 +227,22 @@ fn a_plan_as_json_says_what_its_text_says() {
                 None => format!("{line}\n"),
             });
             assert_eq!(in_order.collect::<String>(), text_of(plan));
-            let words = text.lines().filter(|line| line.ends_with("specialized"));
-            said.extend(words.map(|line| line.rsplit(", ").next().unwrap_or_default().to_owned()));
+            said.extend(
+                text.lines().filter_map(|line| line.rsplit_once(", specialize=")).map(|(_, when)| when.to_owned()),
+            );
         }
         assert_eq!(run("text").well(), printed);
         // Fills stay generic.
-        let expected = BTreeSet::from(["never specialized", specialized].map(str::to_owned));
+        let expected = BTreeSet::from(["never", specialized].map(str::to_owned));
         assert_eq!(std::mem::take(&mut said), if device[0] == "-a" { BTreeSet::new() } else { expected });
     }
-    folder.run(&["model.json", "--explain", "--target", "t4", "--measure"]).fails(2, "'--measure'");
+    let explain = ["model.json", "--explain", "--target", "t4", "--compile-options"];
+    folder
+        .run(&[&explain[..], &["select=measure"]].concat())
+        .fails(1, "`select=measure`, but must be `select=estimate` with --target");
+    folder
+        .run(&[&explain[..], &["select=guess"]].concat())
+        .fails(1, "the compile option is `select=guess`, but must be one of specialize=in_graphs|");
 }
 
 #[test]

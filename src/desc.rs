@@ -7,7 +7,7 @@ mod operator_type;
 mod place;
 
 pub use data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, SequenceElement, TensorDataType};
-pub(crate) use feature_level::{lowest_level, minimum_feature_level, tensor_support};
+pub(crate) use feature_level::{is_extension, lowest_level, minimum_feature_level, tensor_support};
 pub use feature_level::{FeatureLevel, ParseFeatureLevelError, TensorSupport};
 pub(crate) use layout::MAX_DIMENSIONS;
 pub use operator_type::{OperatorType, ParseOperatorTypeError, TensorRole};
@@ -15,6 +15,7 @@ pub use place::{Names, Place};
 
 /// `DML_TENSOR_FLAGS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TensorFlags {
     /// `DML_TENSOR_FLAG_NONE`.
     #[default]

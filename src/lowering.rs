@@ -37,12 +37,12 @@ pub use range::{integer_range_count, range_count, RangeError};
 pub enum Lowered {
     /// REVERSE_SUBSEQUENCES.
     Reversal(LoweredReversal),
-    /// FILL_VALUE_SEQUENCE, and sequences of FLOAT64.
+    /// FILL_VALUE_SEQUENCE.
     Sequence(LoweredSequence),
 }
 
 impl Lowered {
-    /// The operator's descriptor. DirectML does not accept the one of a FLOAT64 sequence.
+    /// The operator's descriptor.
     pub fn desc(&self) -> OperatorDesc {
         match self {
             Self::Reversal(reversal) => reversal.desc().into(),

@@ -113,11 +113,6 @@ pub fn validate(desc: &OperatorDesc, level: FeatureLevel) -> Result<(), Validati
     check(desc, &RuleSet::at(level))
 }
 
-/// Checks a fill against every rule but that of its data type, which may be FLOAT64.
-pub(crate) fn validate_float64_fill(desc: &OperatorDesc) -> Result<(), ValidationErrors> {
-    check(desc, &RuleSet { fills_float64: true, ..RuleSet::at(FeatureLevel::HIGHEST) })
-}
-
 /// The answer of a version of DirectML: the rules that it finds broken or, if it accepts the descriptor, what it then
 /// gets wrong. This reproduces its wrap-arounds, and that it does not detect overlapping outputs.
 ///

@@ -8,7 +8,7 @@ use dml_cuda_testing::descriptors::{check, Bytes};
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let mut bytes = Bytes(data);
     let desc = bytes.desc();
-    for level in FeatureLevel::ALL {
+    for &level in FeatureLevel::ALL {
         let _ = validate(&desc, level);
     }
     for version in DirectMlVersion::recorded() {

@@ -20,6 +20,7 @@ use half::f16;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the variants have DirectML's names
+#[non_exhaustive]
 pub enum TensorDataType {
     Float32,
     Float16,
@@ -40,8 +41,8 @@ use TensorDataType::*;
 
 impl TensorDataType {
     /// Every data type, in the order of `DML_TENSOR_DATA_TYPE`.
-    pub const ALL: [TensorDataType; 13] =
-        [Float32, Float16, UInt32, UInt16, UInt8, Int32, Int16, Int8, Float64, UInt64, Int64, UInt4, Int4];
+    pub const ALL: &'static [TensorDataType] =
+        &[Float32, Float16, UInt32, UInt16, UInt8, Int32, Int16, Int8, Float64, UInt64, Int64, UInt4, Int4];
 
     /// The suffix of DirectML's name, such as `FLOAT32` of `DML_TENSOR_DATA_TYPE_FLOAT32`.
     pub const fn name(self) -> &'static str {
@@ -87,8 +88,8 @@ impl FromStr for TensorDataType {
     /// Reads DirectML's name, with or without `DML_TENSOR_DATA_TYPE_`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let name = text.strip_prefix("DML_TENSOR_DATA_TYPE_").unwrap_or(text);
-        let found = Self::ALL.into_iter().find(|data_type| data_type.name() == name);
-        found.ok_or_else(|| ParseTensorDataTypeError(text.to_owned()))
+        let found = Self::ALL.iter().find(|data_type| data_type.name() == name);
+        found.copied().ok_or_else(|| ParseTensorDataTypeError(text.to_owned()))
     }
 }
 
@@ -100,6 +101,7 @@ impl FromStr for TensorDataType {
 /// they have the same variant and the same bits.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // the variants have DirectML's names
+#[non_exhaustive]
 pub enum ScalarUnion {
     Bytes([u8; 8]),
     Int8(i8),
@@ -159,8 +161,8 @@ pub trait Element: Pod + Delta<Self> + Send + Sync {
     const DATA_TYPE: TensorDataType;
 }
 
-/// An [`Element`] of which DirectML has sequences: any but `f64`, for which there is
-/// [`Device::create_float64_sequence`](crate::Device::create_float64_sequence).
+/// An [`Element`] of which DirectML has sequences: any but `f64`, for which a device needs
+/// [`FeatureLevel::Extended`](crate::FeatureLevel::Extended).
 pub trait SequenceElement: Element {}
 
 /// A Rust type that can be the delta of a sequence of `T`: `T` itself and, for an integer, also the type of the same

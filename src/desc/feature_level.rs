@@ -32,23 +32,28 @@ pub enum FeatureLevel {
     V6_3,
     #[default]
     V6_4,
+    /// What this library adds to the highest level of DirectML: packed fills of FLOAT64, which are the values of ONNX's
+    /// `Range`, rounded once. No message advises this level.
+    Extended,
 }
 
 use FeatureLevel::*;
 
 impl FeatureLevel {
-    /// Every level, lowest first.
-    pub const ALL: [FeatureLevel; 15] =
-        [V1_0, V2_0, V2_1, V3_0, V3_1, V4_0, V4_1, V5_0, V5_1, V5_2, V6_0, V6_1, V6_2, V6_3, V6_4];
+    /// Every level of DirectML, lowest first.
+    pub const ALL: &'static [FeatureLevel] =
+        &[V1_0, V2_0, V2_1, V3_0, V3_1, V4_0, V4_1, V5_0, V5_1, V5_2, V6_0, V6_1, V6_2, V6_3, V6_4];
 
-    /// The highest level, and the default of a device.
+    /// The highest level of DirectML, and the default of a device.
     pub const HIGHEST: FeatureLevel = V6_4;
 
     /// Major and minor number, joined as DirectML does: `5_0`.
     pub const fn name(self) -> &'static str {
         // In the order of the variants.
-        const NAMES: [&str; 15] =
-            ["1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1", "5_2", "6_0", "6_1", "6_2", "6_3", "6_4"];
+        const NAMES: [&str; 16] = [
+            "1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1", "5_2", "6_0", "6_1", "6_2", "6_3", "6_4",
+            "EXTENDED",
+        ];
         NAMES[self as usize]
     }
 }
@@ -71,7 +76,8 @@ impl FromStr for FeatureLevel {
     /// Reads `5_0`, `5.0` or `DML_FEATURE_LEVEL_5_0`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let name = text.strip_prefix("DML_FEATURE_LEVEL_").unwrap_or(text).replace('.', "_");
-        Self::ALL.into_iter().find(|level| level.name() == name).ok_or_else(|| ParseFeatureLevelError(text.to_owned()))
+        let found = Self::ALL.iter().find(|level| level.name() == name);
+        found.copied().ok_or_else(|| ParseFeatureLevelError(text.to_owned()))
     }
 }
 
@@ -97,12 +103,13 @@ const LENGTHS_32_64: &[TensorDataType] = &[UInt64, UInt32];
 type Row = (OperatorType, &'static [TensorRole], FeatureLevel, RangeInclusive<usize>, &'static [TensorDataType]);
 
 /// The tables of the two pages, with one exception: a reversal may have 5 dimensions from 2_1 on, as in DirectML 1.0,
-/// although the documentation lists four there, and five from 3_0 on. The last row of a tensor whose level is reached
-/// applies.
+/// although the documentation lists four there, and five from 3_0 on. `Extended` is this library's. The last row of a
+/// tensor whose level is reached applies.
 const TABLE: &[Row] = &[
     (FillValueSequence, &[Output], V2_1, 4..=4, UP_TO_32_BITS),
     (FillValueSequence, &[Output], V4_0, 1..=8, UP_TO_32_BITS),
     (FillValueSequence, &[Output], V5_0, 1..=8, AND_64_BIT_INTEGERS),
+    (FillValueSequence, &[Output], Extended, 1..=8, AND_ALL_64_BITS),
     (ReverseSubsequences, &[Input, Output], V2_1, 4..=5, UP_TO_32_BITS),
     (ReverseSubsequences, &[Input, Output], V4_0, 1..=8, UP_TO_32_BITS),
     (ReverseSubsequences, &[Input, Output], V5_0, 1..=8, AND_ALL_64_BITS),
@@ -126,7 +133,14 @@ pub(crate) fn lowest_level(
     accepts: impl Fn(&TensorSupport) -> bool,
 ) -> Option<FeatureLevel> {
     let accepted = |&level: &FeatureLevel| tensor_support(operator, role, level).as_ref().is_some_and(&accepts);
-    FeatureLevel::ALL.into_iter().find(accepted)
+    FeatureLevel::ALL.iter().copied().find(accepted)
+}
+
+/// Whether this library, but no DirectML, takes a data type for the tensor `role` of `operator`.
+pub(crate) fn is_extension(operator: OperatorType, role: TensorRole, data_type: TensorDataType) -> bool {
+    let accepts = |support: &TensorSupport| support.data_types.contains(&data_type);
+    lowest_level(operator, role, accepts).is_none()
+        && tensor_support(operator, role, Extended).as_ref().is_some_and(accepts)
 }
 
 /// The lowest level at which `operator` exists.

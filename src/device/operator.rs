@@ -1,20 +1,16 @@
 //! Operators: validated descriptors, and their compiled form for a device.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::cuda::select::Candidate;
 use crate::cuda::Launcher;
 use crate::desc::feature_level::FeatureLevel;
-use crate::desc::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ScalarUnion, Signature, TensorDataType,
-    TensorRole,
-};
+use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
 use crate::operator_plan::OperatorPlan;
 use crate::options::CompileOptions;
 use crate::trace::span;
-use crate::validate::{validate, validate_float64_fill, ValidationErrors};
+use crate::validate::{validate, ValidationErrors};
 
 /// A validated descriptor: `IDMLOperator`. Knows no GPU; made by [`Device::create_operator`].
 #[derive(Clone, Debug)]
@@ -36,29 +32,9 @@ impl Device {
         validate(&desc, level)?;
         Ok(Operator { desc: Arc::new(desc), level })
     }
-
-    /// An operator that no DirectML descriptor can describe: element i of `count` packed FLOAT64 values becomes start +
-    /// i·delta, rounded once. These are the values of ONNX's `Range` for FLOAT64; for its other types, use a
-    /// [`FillValueSequenceDesc`]. Compile, bind and dispatch it like any other operator.
-    pub fn create_float64_sequence(&self, count: NonZeroU32, start: f64, delta: f64) -> Operator {
-        let desc = FillValueSequenceDesc {
-            output_tensor: BufferTensorDesc::packed(TensorDataType::Float64, &[count.get()]),
-            value_data_type: TensorDataType::Float64,
-            value_start: ScalarUnion::Float64(start),
-            value_delta: ScalarUnion::Float64(delta),
-        };
-        Operator::float64_sequence(desc).expect("every count from 1 on satisfies the rules")
-    }
 }
 
 impl Operator {
-    /// A packed sequence of FLOAT64, which DirectML does not have. Usable at every feature level.
-    pub(crate) fn float64_sequence(desc: FillValueSequenceDesc) -> Result<Self, ValidationErrors> {
-        let desc = desc.into();
-        validate_float64_fill(&desc)?;
-        Ok(Self { desc: Arc::new(desc), level: FeatureLevel::ALL[0] })
-    }
-
     /// The descriptor it was made from.
     pub fn desc(&self) -> &OperatorDesc {
         &self.desc
@@ -70,8 +46,7 @@ impl Operator {
     }
 
     pub(crate) fn plan(&self) -> OperatorPlan {
-        OperatorPlan::new(&self.desc)
-            .expect("`create_operator` validates, and validated descriptors and packed sequences have a plan")
+        OperatorPlan::new(&self.desc).expect("`create_operator` validates, and validated descriptors have a plan")
     }
 }
 

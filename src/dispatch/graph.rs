@@ -15,14 +15,20 @@ use crate::trace::span;
 /// runs the dispatches one after another.
 ///
 /// ```
-/// # let device = dml_cuda::Device::cpu();
-/// let fill = device.create_float64_sequence(4.try_into()?, 1.0, 0.5);
+/// use dml_cuda::{BufferTensorDesc, Device, FillValueSequenceDesc, ScalarUnion, TensorDataType};
+/// let device = Device::cpu();
+/// let fill = device.create_operator(FillValueSequenceDesc {
+///     output_tensor: BufferTensorDesc::packed(TensorDataType::Float32, &[4]),
+///     value_data_type: TensorDataType::Float32,
+///     value_start: ScalarUnion::Float32(1.0),
+///     value_delta: ScalarUnion::Float32(0.5),
+/// })?;
 /// let fill = device.compile_operator(&fill)?;
-/// let buffer = device.create_buffer(32)?;
+/// let buffer = device.create_buffer(16)?;
 /// let mut graph = device.record_graph(&[fill.bind(&[], &buffer)?])?;
 /// let stream = device.create_stream()?;
 /// graph.launch(&stream)?;
-/// assert_eq!(buffer.to_vec::<f64>()?, [1.0, 1.5, 2.0, 2.5]);
+/// assert_eq!(buffer.to_vec::<f32>()?, [1.0, 1.5, 2.0, 2.5]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

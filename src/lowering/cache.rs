@@ -6,8 +6,8 @@ use std::mem::take;
 
 use rustc_hash::FxHashMap;
 
-use crate::desc::{FeatureLevel, TensorDataType};
-use crate::device::operator::{CompiledOperator, Operator};
+use crate::desc::{is_extension, FeatureLevel, TensorRole};
+use crate::device::operator::CompiledOperator;
 use crate::device::Device;
 use crate::error::Error;
 use crate::lowering::Lowered;
@@ -67,13 +67,12 @@ impl Device {
         if let Ok(Some(operator)) = CACHE.try_with(|cache| cache.borrow_mut().find(&key)) {
             return Ok(operator);
         }
-        let operator = match lowered {
-            Lowered::Sequence(sequence) if sequence.data_type == TensorDataType::Float64 => {
-                Operator::float64_sequence(sequence.desc())?
-            }
-            _ => self.create_operator(lowered.desc())?,
-        };
-        let operator = self.compile_operator_with(&operator, options)?;
+        let desc = lowered.desc();
+        // A level rejects what is not in it, but an extension of this library is in none.
+        let is_extended = is_extension(desc.operator_type(), TensorRole::Output, desc.output_tensor().data_type);
+        let level = if is_extended { FeatureLevel::Extended } else { self.feature_level };
+        let device = self.clone().with_feature_level(level);
+        let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
         let _ = CACHE.try_with(|cache| cache.borrow_mut().insert(key, operator.clone()));
         Ok(operator)
     }
@@ -82,6 +81,7 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::desc::TensorDataType;
     use crate::lowering::LoweredSequence;
 
     #[test]

@@ -11,15 +11,14 @@ pub struct LoweredSequence {
     /// In elements.
     strides: [u32; MAX_DIMENSIONS],
     rank: usize,
-    /// Packed if it is FLOAT64.
-    pub(super) data_type: TensorDataType,
+    data_type: TensorDataType,
     start: u64,
     delta: u64,
 }
 
 impl LoweredSequence {
-    /// `count` packed elements. `start` and `delta` are the bits of scalars of the type. The type may also be FLOAT64,
-    /// which DirectML does not fill.
+    /// `count` packed elements. `start` and `delta` are the bits of scalars of the type, which may be one of
+    /// [`FeatureLevel::Extended`](crate::FeatureLevel::Extended) at every level of the device.
     pub fn packed(data_type: TensorDataType, count: u32, start: u64, delta: u64) -> Self {
         let (mut sizes, mut strides) = ([0; MAX_DIMENSIONS], [0; MAX_DIMENSIONS]);
         (sizes[0], strides[0]) = (count, 1);
@@ -32,7 +31,7 @@ impl LoweredSequence {
     ///
     /// # Errors
     ///
-    /// [`LoweringError`]: the sizes or strides do not fit, there are more than 8 dimensions, or FLOAT64 is not packed.
+    /// [`LoweringError`]: the sizes or strides do not fit, or there are more than 8 dimensions.
     pub fn strided(
         data_type: TensorDataType,
         output: ForeignTensor<'_>,
@@ -46,7 +45,7 @@ impl LoweredSequence {
         if let Some(count) = output.packed_count(width) {
             return Ok(Self::packed(data_type, count, start, delta));
         }
-        if rank > MAX_DIMENSIONS || data_type == TensorDataType::Float64 {
+        if rank > MAX_DIMENSIONS {
             return Err(LoweringError::Fold { shape: output.sizes.to_vec() });
         }
         let mut lowered = Self::packed(data_type, 1, start, delta);
@@ -61,7 +60,7 @@ impl LoweredSequence {
         Ok(lowered)
     }
 
-    /// The operator's descriptor. DirectML does not accept the one of a FLOAT64 sequence.
+    /// The operator's descriptor.
     pub fn desc(&self) -> FillValueSequenceDesc {
         let (sizes, strides) = (&self.sizes[..self.rank], &self.strides[..self.rank]);
         let output_tensor = match strides {

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 
 use super::*;
-use crate::{Address, Device, RawStream, ScalarUnion, TensorDataType, TensorRole};
+use crate::{Address, CompileOptions, Device, RawStream, ScalarUnion, TensorDataType, TensorRole};
 
 fn packed(sizes: &[i64]) -> ForeignTensor<'_> {
     ForeignTensor::packed(Address(0), sizes)
@@ -137,7 +137,7 @@ fn no_way_to_a_compiled_operator_accepts_a_size_of_0() {
         other => panic!("{lowered:?}: {other:?}"),
     };
     for sizes in [&[0][..], &[0, 3], &[3, 0], &[0, 0], &[2, 0, 3]] {
-        for data_type in TensorDataType::ALL {
+        for &data_type in TensorDataType::ALL {
             broken(Lowered::Sequence(LoweredSequence::packed(data_type, 0, 1, 1)));
             if let Ok(sequence) = LoweredSequence::strided(data_type, packed(sizes), 1, 1) {
                 broken(Lowered::Sequence(sequence));
@@ -225,9 +225,16 @@ fn a_sequence_keeps_the_strides_that_are_not_packed() {
         LoweredSequence::strided(data_type, strided(&sizes, &strides), 5, 1).map(|sequence| sequence.desc())
     };
     assert!(apart(TensorDataType::Int32, 8, 16).is_ok() && apart(TensorDataType::Float64, 9, 8).is_ok());
-    for (data_type, rank) in [(TensorDataType::Int32, 9), (TensorDataType::Float64, 1)] {
-        assert!(matches!(apart(data_type, rank, 16), Err(LoweringError::Fold { .. })), "{data_type} {rank}");
-    }
+    assert!(matches!(apart(TensorDataType::Int32, 9, 16), Err(LoweringError::Fold { .. })));
+    let gaps = Lowered::Sequence(
+        LoweredSequence::strided(TensorDataType::Float64, strided(&[2], &[16]), 5, 1).expect("right"),
+    );
+    let error =
+        Device::cpu().compile_lowered(&gaps, CompileOptions::default()).expect_err("kernels fill packed FLOAT64 only");
+    assert!(
+        error.to_string().ends_with("Strides is [2], but must be none, because FLOAT64 is filled packed (fill.packed)"),
+        "{error}"
+    );
 }
 
 #[test]

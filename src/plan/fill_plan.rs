@@ -12,8 +12,7 @@ pub(crate) enum Arithmetic {
     Int64,
     Float32,
     Float16,
-    /// Not in any DirectML descriptor: [`Device::create_float64_sequence`](crate::Device::create_float64_sequence),
-    /// packed.
+    /// Only of packed tensors.
     Float64,
 }
 
@@ -58,9 +57,6 @@ impl Plan {
     pub fn new(desc: &FillValueSequenceDesc) -> Option<Self> {
         let output = &desc.output_tensor;
         let arithmetic = Arithmetic::of(output.data_type)?;
-        if arithmetic == Arithmetic::Float64 && output.strides.is_some() {
-            return None;
-        }
         let (start, delta) = (desc.value_start.to_bits(), desc.value_delta.to_bits());
         let steps = layout::packed_strides(&output.sizes);
         let strides = output.strides.as_ref().unwrap_or(&steps);

@@ -14,8 +14,6 @@ pub(crate) struct RuleSet {
     pub total_in_elements: bool,
     /// Whether outputs with two coordinates that share an element are rejected. Only this library does so.
     pub rejects_overlap: bool,
-    /// Whether a fill may be of FLOAT64, which no DirectML fills.
-    pub fills_float64: bool,
 }
 
 /// How the span of a strided tensor is computed.
@@ -33,12 +31,6 @@ impl RuleSet {
     /// This library's rules at a level: those of the last DirectML with exact arithmetic, plus the rejection of
     /// overlapping outputs.
     pub const fn at(level: FeatureLevel) -> Self {
-        Self {
-            level,
-            span: SpanArithmetic::Exact,
-            total_in_elements: false,
-            rejects_overlap: true,
-            fills_float64: false,
-        }
+        Self { level, span: SpanArithmetic::Exact, total_in_elements: false, rejects_overlap: true }
     }
 }

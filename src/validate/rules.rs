@@ -61,6 +61,8 @@ rules! {
     TensorAlignment => "tensor.alignment",
     /// ValueDataType is the data type of OutputTensor.
     FillValueDataType => "fill.value_data_type",
+    /// A tensor of a data type that DirectML does not fill is packed.
+    FillPacked => "fill.packed",
     /// SequenceLengthsTensor has the DimensionCount of InputTensor.
     ReverseLengthsDimensionCount => "reverse.lengths.dimension_count",
     /// SequenceLengthsTensor has the sizes of InputTensor, with 1 at Axis.

@@ -5,8 +5,7 @@ use std::fmt;
 use super::rule_set::{RuleSet, SpanArithmetic};
 use super::rules::{Requirement, Rule, ValidationError};
 use crate::desc::{
-    layout, lowest_level, tensor_support, BufferTensorDesc, OperatorType, Place, TensorDataType, TensorFlags,
-    TensorRole, TensorSupport,
+    layout, lowest_level, tensor_support, BufferTensorDesc, OperatorType, Place, TensorFlags, TensorRole, TensorSupport,
 };
 
 /// DirectML stores element counts in 32 bits.
@@ -71,9 +70,6 @@ impl Tensor<'_> {
 
     fn data_type(&mut self) {
         let found = self.desc.data_type;
-        if self.rules.fills_float64 && found == TensorDataType::Float64 {
-            return;
-        }
         let accepts = |support: &TensorSupport| support.data_types.contains(&found);
         self.supported(Rule::TensorDataType, "DataType", found, accepts, |support| list(support.data_types));
     }

@@ -93,13 +93,7 @@ impl DirectMlVersion {
             (1, ..13, _) => SpanArithmetic::ElementsWrap,
             _ => SpanArithmetic::Exact,
         };
-        RuleSet {
-            level: self.level,
-            span,
-            total_in_elements: self.number < (1, 14, 0),
-            rejects_overlap: false,
-            fills_float64: false,
-        }
+        RuleSet { level: self.level, span, total_in_elements: self.number < (1, 14, 0), rejects_overlap: false }
     }
 
     /// The errors that it makes with a descriptor that it accepts.

@@ -3,8 +3,8 @@
 use cudarc::driver::{result, sys};
 use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, ReversalArrays};
 use dml_cuda::{
-    Address, BufferBinding, CompileOptions, CompiledOperator, Device, DeviceError, Error, Operator, RawStream,
-    ScalarUnion, Specialize, TensorDataType,
+    Address, BufferBinding, CompileOptions, CompiledOperator, Device, DeviceError, Error, FeatureLevel, Operator,
+    RawStream, ScalarUnion, Specialize, TensorDataType,
 };
 
 type Done = Result<(), Box<dyn std::error::Error>>;
@@ -23,7 +23,9 @@ fn reverse(device: &Device, reversal: &CompiledOperator) -> Result<(), Error> {
 
 /// A fill of eight FLOAT64.
 fn fill(device: &Device, options: CompileOptions) -> Result<CompiledOperator, Error> {
-    let operator = device.create_float64_sequence(8.try_into().expect("not 0"), 0.0, 1.0);
+    let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float64);
+    let device = device.clone().with_feature_level(FeatureLevel::Extended);
+    let operator = device.create_operator(dml_cuda_testing::fill(TensorDataType::Float64, &[8], start, delta))?;
     Ok(device.compile_operator_with(&operator, options)?)
 }
 

@@ -63,10 +63,10 @@ fn desc(operator: OperatorType, role: TensorRole, data_type: TensorDataType, cou
 #[test]
 fn every_cell_of_the_tables() {
     let mut cells = 0;
-    for level in FeatureLevel::ALL {
+    for &level in FeatureLevel::ALL {
         for &operator in OperatorType::ALL {
             for &role in TensorRole::of(operator) {
-                for data_type in TensorDataType::ALL {
+                for &data_type in TensorDataType::ALL {
                     for count in 0..=9 {
                         cells += 1;
                         check(level, operator, role, data_type, count);
@@ -134,7 +134,7 @@ fn levels_have_names_and_an_order() {
     for pair in FeatureLevel::ALL.windows(2) {
         assert!(pair[0] < pair[1]);
     }
-    for level in FeatureLevel::ALL {
+    for &level in FeatureLevel::ALL {
         assert_eq!(level.name().parse(), Ok(level));
         assert_eq!(level.to_string().parse(), Ok(level));
     }

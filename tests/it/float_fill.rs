@@ -1,10 +1,8 @@
 //! Compares float fills with a model that rounds once: every rounding, special values, denormals, overflow,
 //! cancellation, and indices up to 2³² − 2.
 
-use std::num::NonZeroU32;
-
-use dml_cuda::{BufferBinding, Device, OperatorDesc, ScalarUnion, TensorDataType};
-use dml_cuda_testing::{self, assert_same, compile, devices, exact, oracle, Random};
+use dml_cuda::{BufferBinding, Device, FeatureLevel, OperatorDesc, ScalarUnion, TensorDataType};
+use dml_cuda_testing::{self, assert_same, compile, devices, exact, fill, oracle, Random};
 
 fn desc(data_type: TensorDataType, count: u32, start: u32, delta: u32) -> OperatorDesc {
     dml_cuda_testing::fill(data_type, &[count], ScalarUnion::UInt32(start), ScalarUnion::UInt32(delta)).into()
@@ -142,11 +140,11 @@ fn float64_sequences_are_rounded_once() {
     for device in devices("float64_sequences_are_rounded_once") {
         let stream = device.create_stream().expect("a stream");
         for (start, delta, required) in cases {
-            let count = NonZeroU32::new(required.len() as u32).expect("there are some");
-            // A level that would reject a descriptor with FLOAT64.
-            let device = device.clone().with_feature_level(dml_cuda::FeatureLevel::ALL[0]);
-            let operator = device.create_float64_sequence(count, *start, *delta);
-            let operator = device.compile_operator(&operator).expect("compiled");
+            let scalars = [*start, *delta].map(ScalarUnion::Float64);
+            let desc = fill(TensorDataType::Float64, &[required.len() as u32], scalars[0], scalars[1]);
+            assert!(device.create_operator(desc.clone()).is_err(), "DirectML fills no FLOAT64");
+            let device = device.clone().with_feature_level(FeatureLevel::Extended);
+            let operator = device.compile_operator(&device.create_operator(desc).expect("right")).expect("compiled");
             let output = device.create_buffer(required.len() as u64 * 8).expect("small");
             operator.bind(&[], &output).expect("right").dispatch(&stream).expect("queued");
             assert_eq!(output.to_vec::<u64>().expect("read"), *required, "{device}: {start} + i·{delta}");

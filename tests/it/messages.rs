@@ -41,6 +41,7 @@ fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
         reverse(|desc| desc.sequence_lengths_tensor = BufferTensorDesc::packed(data_type, sizes))
     };
     let with_strides = |strides: &[u32]| reverse(|desc| desc.input_tensor.strides = Some(strides.to_vec()));
+    let doubles = output(BufferTensorDesc { strides: Some(vec![2]), ..BufferTensorDesc::packed(Float64, &[4]) });
     vec![
         (Rule::OperatorFeatureLevel, V2_0, fill(|_| ())),
         (Rule::OperatorFeatureLevel, V1_0, reverse(|_| ())),
@@ -76,6 +77,7 @@ fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
             reverse(|desc| desc.sequence_lengths_tensor.guaranteed_base_offset_alignment = 48),
         ),
         (Rule::FillValueDataType, V6_4, fill(|desc| desc.value_data_type = Int32)),
+        (Rule::FillPacked, Extended, doubles),
         (Rule::ReverseLengthsDimensionCount, V6_4, lengths(UInt32, &[2, 3, 5])),
         (Rule::ReverseLengthsSizes, V6_4, lengths(UInt32, &[2, 1, 1, 1])),
         (Rule::ReverseOutputDataType, V6_4, reverse(|desc| desc.output_tensor.data_type = Int16)),

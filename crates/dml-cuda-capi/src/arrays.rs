@@ -191,8 +191,7 @@ fn sequence(
     let (start, delta) = unsafe { (start.UInt64, delta.UInt64) };
     let lowered = LoweredSequence::strided(data_type, tensor, start, delta).map_err(|error| match error {
         LoweringError::Fold { shape } => {
-            let most = if data_type == TensorDataType::Float64 { "" } else { ", or have at most 8 dimensions" };
-            Failure::argument(format!("output has Sizes {shape:?}, but must be packed{most}"))
+            Failure::argument(format!("output has Sizes {shape:?}, but must be packed, or have at most 8 dimensions"))
         }
         error => error.into(),
     })?;

@@ -16,7 +16,7 @@ const MAX_DIMENSIONS: u32 = 1 << 10;
 
 pub(crate) fn feature_level(value: DML_CUDA_FEATURE_LEVEL) -> Result<FeatureLevel, Failure> {
     let highest = (value == DML_CUDA_FEATURE_LEVEL_HIGHEST).then_some(FeatureLevel::HIGHEST);
-    let known = highest.or_else(|| FeatureLevel::ALL.into_iter().find(|level| level_value(*level) == value));
+    let known = highest.or_else(|| FeatureLevel::ALL.iter().copied().find(|level| level_value(*level) == value));
     known.ok_or_else(|| {
         Failure::argument(format!("the feature level is {value:#x}, but must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"))
     })

@@ -64,7 +64,8 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
 
 /// A name of `DML_TENSOR_DATA_TYPE`, full or abbreviated.
 pub fn data_type(node: &Node) -> Result<TensorDataType> {
-    let (name, names) = (node.string()?, TensorDataType::ALL.map(TensorDataType::name));
+    let names: Vec<&str> = TensorDataType::ALL.iter().map(|data_type| data_type.name()).collect();
+    let name = node.string()?;
     name.parse().map_err(|_| {
         let short = name.rsplit('_').next().unwrap_or(name);
         node.error(node.kind(), "a DML_TENSOR_DATA_TYPE, such as FLOAT32") + &or_nearest(short, &names)

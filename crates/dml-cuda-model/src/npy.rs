@@ -40,7 +40,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
         return Err("it is in Fortran order, but must be in C order (numpy.ascontiguousarray)".to_owned());
     }
     let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
-    let mut whole = TensorDataType::ALL.into_iter().filter(|data_type| data_type.size_in_bits() >= 8);
+    let mut whole = TensorDataType::ALL.iter().copied().filter(|data_type| data_type.size_in_bits() >= 8);
     let name = if name == "b1" { "i1" } else { name }; // as in DxDispatch, a bool is a byte
     let data_type = whole.find(|data_type| type_name(*data_type) == name);
     let Some(data_type) = data_type.filter(|_| matches!(order, "<" | ">" | "|" | "=")) else {

@@ -102,7 +102,7 @@ pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
         };
     }
     // The other members have the names of types.
-    match T::ALL.into_iter().find(|member| format!("{member:?}") == *name) {
+    match T::ALL.iter().copied().find(|member| format!("{member:?}") == *name) {
         None | Some(T::Float16 | T::UInt4 | T::Int4) => {
             let required = format!("one with {}", UNION.join(", "));
             Err(node.error(format!("an object with the member {}", shown(name)), required) + &or_nearest(name, &UNION))

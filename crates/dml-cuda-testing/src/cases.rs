@@ -140,7 +140,7 @@ pub fn fills() -> Vec<Case> {
     cases
 }
 
-/// FLOAT64 sequences, which no DirectML descriptor can describe. `Device::create_float64_sequence` creates them.
+/// FLOAT64 sequences, which `FeatureLevel::Extended` adds.
 pub fn float64_sequences() -> Vec<Case> {
     let scalars = (ScalarUnion::Float64(-0.7), ScalarUnion::Float64(0.1));
     COUNTS.map(|count| fill(tensor(T::Float64, &[count], None), scalars)).into()

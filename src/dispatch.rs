@@ -43,14 +43,15 @@ pub(crate) unsafe fn dispatch(
         (Tensors::Host(operands), None) => inner.plan.run_on_cpu(operands),
         // SAFETY: the caller's promises are those that a launch needs of the addresses and of the stream.
         (Tensors::Gpu(addresses, stream), Some(launcher)) => unsafe {
-            launcher.launch(&addresses, Mode::new(in_place), stream)
+            launcher.launch(&addresses, Mode::new(in_place), stream)?
         },
-        _ => Err(OTHER_DEVICE),
+        _ => panic!("{OTHER_DEVICE}"),
     }
+    Ok(())
 }
 
-/// Binding checks that buffers belong to the operator's device (binding.device).
-const OTHER_DEVICE: DispatchError = DispatchError::Bug("an operator or a buffer of another device");
+/// The invariant that binding and raw dispatches keep.
+const OTHER_DEVICE: &str = "binding.device: buffers and operator have one device";
 
 impl CompiledOperator {
     /// Runs an operator of the CPU device on slices of host memory. The work is done when this returns. The inputs are

@@ -16,9 +16,9 @@ const MIN_COPIED_BYTES: usize = 64;
 /// often predict wrongly (benches/TUNING.md).
 const MAX_SELECTED: usize = 8;
 
-/// Reverses into the output tensor. `None` without lengths.
-pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) -> Option<()> {
-    let (&lengths, input) = inputs.split_last()?;
+/// Reverses into the output tensor.
+pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) {
+    let (&lengths, input) = inputs.split_last().expect("binding.count: a reversal has lengths");
     let input = input.first().copied(); // in place, the output is the input
     let plan = plan.blocks_as_elements.as_deref().unwrap_or(plan);
     let is_aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
@@ -35,7 +35,6 @@ pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) -> Opt
         (7, _) => run_typed::<[u8; 7], 9>(plan, input, lengths, output),
         _ => run_typed::<[u8; 8], 8>(plan, input, lengths, output),
     }
-    Some(())
 }
 
 fn run_typed<T: Pod, const LANES: usize>(plan: &Plan, input: Option<&[u8]>, lengths: &[u8], output: &mut [u8]) {

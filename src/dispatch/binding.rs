@@ -156,12 +156,13 @@ impl BindingTable {
     #[allow(unsafe_code)]
     pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), DispatchError> {
         // A CUDA operator binds only CUDA buffers (binding.device), and `bind` has checked the ranges.
-        let address = |binding: &BufferBinding| Some(binding.buffer.cuda_memory()?.address() + binding.offset);
+        let memory = |binding: &BufferBinding| binding.buffer.cuda_memory().expect(OTHER_DEVICE).address();
+        let address = |binding: &BufferBinding| memory(binding) + binding.offset;
         let mut inputs = [0; MAX_INPUTS];
         for (input, binding) in inputs.iter_mut().zip(&self.inputs) {
-            *input = address(binding).ok_or(OTHER_DEVICE)?;
+            *input = address(binding);
         }
-        let output = address(&self.output).ok_or(OTHER_DEVICE)?;
+        let output = address(&self.output);
         let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output };
         // SAFETY: the ranges are as large as their tensors (binding.range, binding.size) and overlap only as the
         // operator allows (binding.overlap). They live until the work is done, because dropping a buffer waits for it.
@@ -185,13 +186,13 @@ impl BindingTable {
         buffers.dedup_by(|a, b| a.same_as(b));
         let (mut written, mut others) = (None, Vec::new());
         for buffer in buffers {
-            match buffer.host() {
-                Some(memory) if buffer.same_as(&output.buffer) => written = Some(lock_to_write(memory)),
-                Some(memory) => others.push((buffer, lock_to_read(memory))),
-                None => return Err(OTHER_DEVICE),
+            let memory = buffer.host().expect(OTHER_DEVICE);
+            match buffer.same_as(&output.buffer) {
+                true => written = Some(lock_to_write(memory)),
+                false => others.push((buffer, lock_to_read(memory))),
             }
         }
-        let mut written = written.ok_or(OTHER_DEVICE)?;
+        let mut written = written.expect("the output is one of the buffers");
 
         let (before, at_output) = written.bytes_mut().split_at_mut(output.offset as usize);
         let (output_bytes, behind) = at_output.split_at_mut(signature.output.total_tensor_size_in_bytes as usize);

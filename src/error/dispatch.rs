@@ -40,9 +40,4 @@ pub enum DispatchError {
     /// The driver failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),
-    /// A state that this crate excludes.
-    #[error(
-        "the dispatch has {0}, but must have none, by a fault of dml-cuda; please report it with the operator's descriptor"
-    )]
-    Bug(&'static str),
 }

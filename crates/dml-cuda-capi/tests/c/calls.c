@@ -244,14 +244,14 @@ static void arrays(void) {
     /* No size may be 0. */
     const int64_t no_columns[] = {3, 0};
     DML_CUDA_ARRAY empty = ARRAY(doubles, 2, 8, no_columns, NULL);
-    CHECK(dml_cuda_compile_sequence(device, &empty, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, NULL, &compiled, &error)
-        == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_compile_sequence(device, &empty, DML_CUDA_TENSOR_DATA_TYPE_INT64, &start, &delta, NULL, &compiled,
+        &error) == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Rule, "tensor.sizes.nonzero") == 0);
     dml_cuda_destroy_error(error);
     CHECK(dml_cuda_compile_reversal(device, &empty, &of_lengths, &empty, 0, NULL, &compiled, NULL)
         == DML_CUDA_STATUS_VALIDATION);
-    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, NULL, &compiled, NULL)
-        == DML_CUDA_STATUS_VALIDATION);
+    CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, NULL, &compiled,
+        NULL) == DML_CUDA_STATUS_VALIDATION);
     DML_CUDA_ARRAY narrow = ARRAY(doubles, 2, 4, sizes + 7, NULL), short_one = ARRAY(doubles, 1, 8, sizes + 8, NULL),
         sizeless = ARRAY(doubles, 2, 0, sizes + 7, NULL);
     FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 4, but must be 8, the input's",
@@ -284,7 +284,8 @@ static void arrays_at_once(void) {
     CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, -1, NULL, NULL, &error) == 0 && error == NULL);
     CHECK(memcmp(bytes + 9, "\3\2\1\4\5\6\7\10", 8) == 0 && bytes[0] == 9 && bytes[17] == 0);
     CHECK(dml_cuda_wait_for_stream(device, NULL, NULL, &error) == 0 && error == NULL);
-    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 2, NULL, NULL, &error) == DML_CUDA_STATUS_INVALID_ARGUMENT);
+    CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 2, NULL, NULL, &error)
+        == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_message_with_names(error, &names, &words) == 0);
     CHECK(strcmp(words, "dim is 2, but must be from -2 to 1, of an x of 2 dimensions") == 0);
     CHECK(dml_cuda_error_message_with_names(error, NULL, &words) == DML_CUDA_STATUS_INVALID_ARGUMENT);
@@ -313,7 +314,8 @@ static void arrays_at_once(void) {
     dml_cuda_free_string(words);
     dml_cuda_destroy_error(error);
     rows = (DML_CUDA_ARRAY)ARRAY(bytes + 1, 1, 8, of_bytes, NULL);
-    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, NULL, &error) == 0);
+    CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, NULL, &error)
+        == 0);
     memcpy(filled, bytes + 1, 16);
     CHECK(filled[0] == 1 && filled[1] == 1.5 && bytes[0] == 9 && bytes[17] == 0);
     const int64_t nothing[] = {0, -8};

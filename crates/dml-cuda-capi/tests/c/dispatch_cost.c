@@ -45,7 +45,8 @@ int main(int count, char **arguments) {
     (void)arguments;
     if (count > 1 ? dml_cuda_create_cuda_device(0, 0, &device, NULL) : dml_cuda_create_cpu_device(0, &device, NULL))
         return 1;
-    if (dml_cuda_compile_sequence(device, &to, DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, &start, &delta, NULL, &compiled, NULL))
+    if (dml_cuda_compile_sequence(device, &to, DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, &start, &delta, NULL, &compiled,
+                                  NULL))
         return 2;
     print_cost("fill", compiled, NULL, 0, output);
     if (count > 1) {

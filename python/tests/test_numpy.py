@@ -106,6 +106,7 @@ class Reverse(unittest.TestCase):
             self.assertEqual(fill(3, 5, -1, "uint8", compile_options=given).tolist(), [5, 4, 3])
         check_errors(self, [
             (ValueError, "the dispatch is in place, but must not be, as the compile option is `in_place=never`", lambda: reverse(x, 2, 1, out=x, compile_options="in_place=never")),
+            (ValueError, "compile_options is .*, but must have no NUL", lambda: reverse(x, 2, 1, compile_options="alignment=16\0in_place=always")),
             (ValueError, "the compile option is `select=fast`, but must be one of", lambda: fill(3, 5, -1, "uint8", compile_options="select=fast")),
             (TypeError, "compile_options is 3, but must be a string", lambda: reverse(x, 2, 1, compile_options=3)),
         ])  # fmt: skip

@@ -11,7 +11,7 @@ from unittest import mock
 from with_torch import dt, torch  # first: without PyTorch it skips this module
 
 import numpy as np
-from dml_cuda.torch import forms
+from dml_cuda.torch import forms, padded
 
 RECORDS = pathlib.Path(__file__).parents[2] / "benches/record"
 
@@ -36,6 +36,20 @@ class Forms(unittest.TestCase):
         self.assertGreater(len(gains), 150)
         self.assertGreater(statistics.geometric_mean(gains), 0.96 * statistics.geometric_mean(best))
         self.assertLessEqual(sum(gain < 1 / 1.05 for gain in gains), 0.01 * len(gains))
+
+    def test_steps_after_the_longest_sequence_are_not_run(self):
+        for first, lengths in itertools.product((False, True), ([20] * 4, [20, 5, 0, 7], [0] * 4)):
+            lstm, x = dt.LSTM(3, 5, bidirectional=True, batch_first=first), torch.randn(50, 4, 3, requires_grad=True)
+            required, of_required = padded.run_padded(lstm, x, torch.tensor(lengths), None)
+            steps = []
+            run = lambda x, *given: (steps.append(len(x)), torch.lstm(x, *given))[1]
+            with mock.patch.dict(padded._PASSES, LSTM=run), mock.patch.object(forms, "form", lambda *_: 1):
+                output, states = lstm(x.transpose(0, 1) if first else x, lengths=lengths)
+            self.assertEqual(steps, [max(1, *lengths)] * 2)
+            self.assertTrue(output.is_contiguous())
+            torch.testing.assert_close((output, *states), (required, *of_required))
+            gradients = (torch.autograd.grad(found.sum(), x)[0] for found in (output, required))
+            torch.testing.assert_close(*gradients)
 
     def test_forms(self):
         lstm, gru = dt.LSTM(64, 64), dt.GRU(64, 64)

@@ -278,6 +278,8 @@ class Torch(unittest.TestCase):
                 (TypeError, "lengths has layout torch.sparse_coo", lambda: reverse(x, length.expand(3, 1).to_sparse(), 1)),
                 (TypeError, "x is quantized: reverse", lambda: reverse(torch.quantize_per_tensor(x, 1, 0, torch.qint8), length, 1)),
                 (ValueError, "lengths is on meta, but must be on", lambda: reverse(x, length.to("meta"), 1)),
+                (ValueError, "lengths is on meta, but must be on", lambda: dt.reverse_padded_sequence(x, length.expand(4).to("meta"))),
+                (TypeError, "lengths has layout torch.sparse_coo", lambda: dt.reverse_padded_sequence(x, length.expand(4).to_sparse())),
                 (ValueError, r"lengths has shape \[3\], but must have \[4\], the batch size", lambda: dt.reverse_padded_sequence(x, length.expand(3))),
                 (TypeError, "dtype is torch.float64, but must be float32, float16", lambda: fill(3, 0, 1, torch.float64)),
                 (TypeError, "dtype is 'float32', but must be", lambda: fill(2, 1, 1, "float32")),

@@ -6,7 +6,7 @@ mod ignored;
 use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use dml_cuda::{DirectMlVersion, FeatureLevel, ParseDirectMlVersionError};
+use dml_cuda::{CompileOptions, DirectMlVersion, FeatureLevel, ParseCompileOptionsError, ParseDirectMlVersionError};
 
 pub use bench::{Bench, Repeated, Report, ReportFormat, Tier, Tune};
 
@@ -68,7 +68,7 @@ pub struct Options {
     pub no_graph: bool,
 
     /// Compile operators with these options, such as "specialize=always select=measure" (docs/compile-options.md)
-    #[arg(long, value_name = "OPTIONS", default_value = "", hide_default_value = true)]
+    #[arg(long, value_name = "OPTIONS", default_value = "", hide_default_value = true, value_parser = compile_options)]
     #[arg(help_heading = "Timing", hide_short_help = true)]
     pub compile_options: String,
 
@@ -224,6 +224,11 @@ fn versions(text: &str) -> Result<Versions, ParseDirectMlVersionError> {
 }
 
 /// A number as DxDispatch reads it: `0x2` is 2.
+/// The string of compile options, which come on top of those of the environment.
+fn compile_options(text: &str) -> Result<String, ParseCompileOptionsError> {
+    text.parse::<CompileOptions>().map(|_| text.to_owned())
+}
+
 fn count(text: &str) -> Result<u32, std::num::ParseIntError> {
     text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16))
 }

@@ -104,6 +104,9 @@ fn is_stdout(path: &Path) -> bool {
 type Target = (PathBuf, Option<Metadata>);
 
 fn target(path: &Path) -> Result<Target, String> {
+    if path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| std::path::is_separator(last.into())) {
+        return Err("it is a folder, but must be a file".to_owned());
+    }
     // The link of a pipe leads to no path.
     let target = match path.is_symlink() && !is_stream(path) {
         true => fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))?,

@@ -210,6 +210,8 @@ def _check_out(out: lib.Array, shape: tuple[int, ...], dtype: np.dtype, whose: s
 def _options(compile_options: str | None) -> bytes | None:
     if compile_options is not None and not isinstance(compile_options, str):
         raise TypeError(f"compile_options is {shown(compile_options)}, but must be a string")
+    if compile_options is not None and "\0" in compile_options:
+        raise ValueError(f"compile_options is {shown(compile_options)}, but must have no NUL, where a string in C ends")
     return None if compile_options is None else compile_options.encode()
 
 

@@ -22,6 +22,10 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         complain!("ERROR: --fail-on-slower compares results files, of which there must be at least two");
         return Ok(ExitCode::from(2));
     }
+    if options.runs.iter().filter(|run| **run == Path::new("-")).count() > 1 {
+        complain!("ERROR: - is standard input, which can be read once, but is given twice");
+        return Ok(ExitCode::from(2));
+    }
     let runs = read(options)?;
     let to = options.output.as_deref().filter(|path| *path != Path::new("-"));
     let by_ending = || to.map_or(Ok(ReportFormat::Table), format_of);

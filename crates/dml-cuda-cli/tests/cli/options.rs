@@ -240,9 +240,11 @@ fn a_plan_as_json_says_what_its_text_says() {
     folder
         .run(&[&explain[..], &["select=measure"]].concat())
         .fails(1, "`select=measure`, but must be `select=estimate` with --target");
-    folder
-        .run(&[&explain[..], &["select=guess"]].concat())
-        .fails(1, "the compile option is `select=guess`, but must be one of specialize=in_graphs|");
+    for mode in [&["--explain", "--target", "t4"][..], &["--validate"], &["-a", "cpu"]] {
+        folder
+            .run(&[&["model.json", "--compile-options", "select=guess"], mode].concat())
+            .fails(2, "the compile option is `select=guess`, but must be one of specialize=in_graphs|");
+    }
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn what_is_no_writable_file_is_refused_and_stays() {
     refused("lost", "it is a link that leads nowhere: ");
     fs::create_dir(out.join("folder")).expect("made");
     refused("folder", "it is a folder, but must be a file");
+    refused("new/", "it is a folder, but must be a file");
     assert_eq!(folder.names("out"), ["folder", "full", "kept", "lost", "pipe"]);
     // A folder in which no one can make files: the error has no other name.
     let said = write(&folder, Path::new("/sys/new"))

@@ -11,8 +11,8 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 from .._arguments import check_batch, integer, shown
 from .packing import pack_padded_sequence, pad_packed_sequence
 from .rnn import GRU, LSTM, RNN, convert_rnns
-from .operators import FILL_TYPES, as_lengths, check_tensor, fill, register_builtin, reverse_batch, reverse_padded
-from .operators import reverse_subsequences, reverse_subsequences_
+from .operators import FILL_TYPES, as_lengths, check_strided, check_tensor, fill, register_builtin, reverse_batch
+from .operators import reverse_padded, reverse_subsequences, reverse_subsequences_
 
 __all__ = [
     "GRU",
@@ -60,6 +60,7 @@ def _reverse_padded(x: torch.Tensor, lengths: Any, batch_first: bool) -> torch.T
     if rank < 2:
         raise ValueError(f"x has {rank} dimensions, but must have at least 2: time and batch")
     lengths = as_lengths(x, lengths)
+    check_strided(lengths, "lengths")
     batch = x.shape[0 if batch_first else 1]
     check_batch([*lengths.shape], [batch])
     after = rank - 1 if batch_first else rank - 2

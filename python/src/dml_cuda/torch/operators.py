@@ -392,6 +392,11 @@ def check_tensor(x: Any, name: str) -> None:
         raise TypeError(f"{name} is a nested tensor, but must be dense: {advice}") from None
 
 
+def check_strided(x: torch.Tensor, name: str) -> None:
+    if x.layout is not torch.strided:
+        raise TypeError(f"{name} has layout {x.layout}, but must have torch.strided: see to_dense()") from None
+
+
 def reverse_padded(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tensor | None:
     """The shortest way for a batch whose time is dimension 0 or 1. None: the longer way has the result, or the error."""
     if watched(x, lengths) or (x.requires_grad and _with_gradient()) or lengths.dtype not in _LENGTHS:
@@ -407,8 +412,8 @@ def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor
     try:
         return reverse_subsequences(x, of_lanes, dim)
     except ValueError:
-        if not _in_transform():
-            host_lengths(lengths.cpu().numpy())
+        if lengths.is_cpu and not _in_transform():
+            host_lengths(lengths.numpy())
         raise
 
 
@@ -423,8 +428,7 @@ def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
         check_tensor(tensor, name)
         if tensor.is_quantized:
             raise TypeError(f"{name} is quantized: reverse its int_repr()") from None
-        if tensor.layout is not torch.strided:
-            raise TypeError(f"{name} has layout {tensor.layout}, but must have torch.strided: see to_dense()") from None
+        check_strided(tensor, name)
     axis_from_front(dim, x.shape, "dim")  # an integer may be too large for PyTorch
     words = str(error)
     if words.startswith("dml_cuda::") and not isinstance(error, torch.OutOfMemoryError):

@@ -75,6 +75,11 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         host = forms.on_host(x, lengths)
         if host is not None:
             host_lengths(lengths.numpy())  # refuses negative ones
+            longest = max(1, int(host.max(initial=0)))
+            if longest < len(x):  # what comes after the longest sequence is padding alone
+                dim = 1 if self.batch_first else 0
+                output, states = self._run(input.narrow(dim, 0, longest), hx, lengths)
+                return torch.nn.functional.pad(output, (0, 0) * (2 - dim) + (0, len(x) - longest)), states
         form = forms.form(self, x, x.shape[0], host, True)
         if form == "whole":
             return self._plain(input, hx)

@@ -45,6 +45,9 @@ fn two_runs() -> Folder {
 fn runs_that_are_none_are_said() {
     let folder = Folder::new();
     folder.refuses(&["report", "r.json"], "the results cannot be read");
+    folder
+        .run(&["report", "-", "-"])
+        .fails(2, "ERROR: - is standard input, which can be read once, but is given twice");
     let with = |samples: &[f64]| made("a", &[("x", "f32", samples)]);
     let mut nothing = with(&[1.0]);
     nothing["cases"][0]["bytes"] = json!(0);

@@ -6,7 +6,7 @@ release
 wheel
 venv python --reinstall-package dml-cuda "$work"/wheel/*.whl pyinstaller==6.*
 echo 'import dml_cuda; print(dml_cuda.fill_value_sequence(2, 0, 1, "int8"))' > "$work/frozen.py"
-(cd "$work" && "$OLDPWD/.venv/python/bin/pyinstaller" --log-level ERROR frozen.py && dist/frozen/frozen | grep -F "[0 1]")
+(cd "$work" && "$OLDPWD/.venv/python/bin/python" -m PyInstaller --log-level ERROR frozen.py && dist/frozen/frozen | grep -F "[0 1]")
 .venv/python/bin/python -m unittest discover python/tests
 # The oldest JAX that is served, and the newest for Python 3.11, each with a flax that takes it. flatbuffers is for
 # jax.export, which before 0.7 also needs absl-py.
@@ -17,4 +17,4 @@ done
 .venv/python/bin/python benches/compiled.py jax small
 .venv/python/bin/python -m unittest discover python/tests test_pages.py
 venv mypy mypy==1.* numpy
-(cd python && ../.venv/mypy/bin/mypy)
+(cd python && ../.venv/mypy/bin/python -m mypy)

@@ -75,7 +75,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         host = forms.on_host(x, lengths)
         if host is not None:
             host_lengths(lengths.numpy())  # refuses negative ones
-            longest = max(1, int(host.max(initial=0)))
+            longest = max(1, int(host.max())) if len(host) else len(x)
             if longest < len(x):  # what comes after the longest sequence is padding alone
                 dim = 1 if self.batch_first else 0
                 output, states = self._run(input.narrow(dim, 0, longest), hx, lengths)

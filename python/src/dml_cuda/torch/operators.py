@@ -79,11 +79,7 @@ class _Reversal(private("torch.autograd.function._SingleLevelFunction")):  # typ
             return _unwatched(x, lengths, dim)  # type: ignore[no-any-return]
         ctx.save_for_forward(lengths)
         # PyTorch has turned gradients off for this function. The levels below need them.
-        with (
-            _BelowAutograd(),
-            torch.set_grad_enabled(with_gradient),
-            _set_tangents(True),
-        ):
+        with _BelowAutograd(), torch.set_grad_enabled(with_gradient), _set_tangents(True):
             return _reverse.redispatch(keyset & _after_autograd, x, lengths, dim)
 
     @staticmethod
@@ -274,7 +270,6 @@ def _is_distributed(x: torch.Tensor) -> bool:
         return False
     _register_sharding()
     return True
-
 
 
 def watched(x: torch.Tensor, lengths: torch.Tensor) -> bool:

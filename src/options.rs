@@ -1,4 +1,4 @@
-//! Options of compiled operators. Their string is the same in the environment, C, Python and on the command line.
+//! Options of compiled operators. One string sets them in the environment, C, Python and on the command line.
 
 use std::fmt;
 use std::str::FromStr;

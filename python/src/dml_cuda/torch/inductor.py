@@ -14,8 +14,6 @@ import sympy  # PyTorch also needs it
 import torch
 
 from .._arguments import scalar_bits
-from ._private import exists, private
-from .operators import DECOMPOSITIONS
 
 _Call = Callable[..., Any]
 _log = logging.getLogger(__name__)
@@ -28,7 +26,8 @@ _FUSED_OPERATORS = {_reverse.name(), *(f"aten::{name}" for name in _FUSED.split(
 
 
 @functools.lru_cache(maxsize=1)
-def register() -> None:
+def register() -> bool:
+    """Whether Inductor has the lowerings."""
     try:
         from torch._inductor import ir, lowering, virtualized
 
@@ -38,9 +37,8 @@ def register() -> None:
             lowering.register_lowering(op, type_promotion_kind=None)(lowered)
     except Exception as error:
         _log.debug("Operators stay operators in PyTorch %s: %r", torch.__version__, error)
-        # Where the environment variable CI is set, Inductor refuses to leave an operator with a decomposition as it is.
-        if exists(DECOMPOSITIONS):
-            private(DECOMPOSITIONS).pop(_reverse, None)
+        return False
+    return True
 
 
 def _lower(operator: _Call, lower: _Call, create: Any, ops: Any, virtual: Any, *arguments: Any) -> Any:

@@ -3,7 +3,6 @@ PyTorch."""
 
 import copy
 import importlib.util
-import os
 import pickle
 import tempfile
 import unittest
@@ -229,30 +228,6 @@ class Conversion(unittest.TestCase):
             self.assertIs(type(after.rnn), dt.LSTM)
             for a, b in zip(after.parameters(), before.parameters()):
                 self.assertTrue(torch.equal(a, b))
-
-    def test_distributed_data_parallel_and_sharded(self):
-        import torch.distributed as dist
-        from torch.distributed.fsdp import fully_shard
-
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
-            dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
-            try:
-                rnn = dt.LSTM(FEATURES, HIDDEN, bidirectional=True)
-                required = packed(rnn, self.x, self.lengths)
-                parallel = nn.parallel.DistributedDataParallel(copy.deepcopy(rnn))
-                sharded = fully_shard(copy.deepcopy(rnn), mesh=dist.device_mesh.init_device_mesh("cpu", (1,)))
-                for model in (parallel, sharded):
-                    output, states = model(self.x, lengths=self.lengths)
-                    torch.testing.assert_close([output, *leaves(states)], list(required))
-                    pack = dt.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False)
-                    torch.testing.assert_close(
-                        dt.pad_packed_sequence(model(pack)[0], total_length=STEPS)[0], required[0]
-                    )
-                    output.sum().backward()
-                    self.assertTrue(all(weight.grad is not None for weight in model.parameters()))
-            finally:
-                dist.destroy_process_group()
 
     def test_the_replicas_of_data_parallel(self):
         model = dt.LSTM(FEATURES, HIDDEN, batch_first=True, bidirectional=True)

@@ -10,7 +10,6 @@ from unittest import mock
 
 from with_torch import dt, torch  # first: without PyTorch it skips this module
 
-import numpy as np
 from dml_cuda.torch import forms, padded
 
 RECORDS = pathlib.Path(__file__).parents[2] / "benches/record"
@@ -25,7 +24,7 @@ class Forms(unittest.TestCase):
         for row in rows:
             steps, batch, features, hidden, layers = (int(row[name]) for name in ("T", "B", "F", "H", "layers"))
             lstm = torch.nn.LSTM(features, hidden, layers, bidirectional=row["directions"] == "2", device="meta")
-            x, lengths = torch.empty(steps, batch, features), np.array(row["lengths"].split(), dtype=np.int64)
+            x, lengths = torch.empty(steps, batch, features), [*map(int, row["lengths"].split())]
             with torch.set_grad_enabled(row["mode"] == "training"):
                 form = forms.form(lstm, x, steps, lengths, True)
             packed = float(row["packed"])
@@ -73,7 +72,7 @@ class Forms(unittest.TestCase):
             lengths = (
                 torch.randint(0, 50, (11,), generator=torch.Generator().manual_seed(seed))
                 .sort(descending=True)[0]
-                .numpy()
+                .tolist()
             )
             steps = [0] * len(lengths)
             begin = 0

@@ -169,11 +169,12 @@ def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: 
         return PACK(input, lengths, batch_first, enforce_sorted)
     kept = given.detach().to(torch.int64, copy=True)
     if given.is_cpu:
-        host = kept.numpy()
-        is_wrong = host.min() < 1 or host.max() > len(x) or (enforce_sorted and (host[1:] > host[:-1]).any())
+        host = kept.tolist()
+        longest = max(host)
+        is_wrong = min(host) < 1 or longest > len(x) or (enforce_sorted and host != sorted(host, reverse=True))
         if is_wrong:  # PyTorch's own error
             return PACK(input, lengths, batch_first, enforce_sorted)
-        x = x[: host.max()]
+        x = x[:longest] if longest < len(x) else x
     else:
         kept = without_sign(kept).clamp_(max=len(x))
     # A copy, as PyTorch's: x may change.

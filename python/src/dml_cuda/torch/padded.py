@@ -90,17 +90,16 @@ def _aligned(x: torch.Tensor, size: int, rows: torch.Tensor) -> torch.Tensor:
     return x.reshape(-1, size).index_select(0, rows.flatten()).view(*rows.shape[:2], 2 * size)
 
 
-def _freezing(rnn: torch.nn.RNNBase, like: torch.Tensor, is_half: bool) -> torch.Tensor:
-    """The weights of four further input features, of which the first is 1 in the padding and 0 elsewhere. There an
-    LSTM's input gate then is exactly 0 and its forget gate exactly 1, so that the cell stays as the sequence left it.
-    An RNN with ReLU, whose states could grow without bound, has a state of 0."""
-    column, hidden = like.new_zeros(len(like), 4), rnn.hidden_size
-    if rnn.mode == "LSTM":
-        column[:hidden, 0] = -1e4
-        column[hidden : 2 * hidden, 0] = 1e4
-    else:
-        column[:, 0] = -torch.finfo(torch.float16 if is_half else like.dtype).max / 2
-    return column
+def _freezing(rnn: torch.nn.RNNBase, like: torch.Tensor, width: int, is_half: bool) -> torch.Tensor:
+    """The weights of further input features, which are 1 in the padding and 0 elsewhere. There an LSTM's input gate then
+    is exactly 0 and its forget gate exactly 1, so that the cell stays as the sequence left it. An RNN with ReLU, whose
+    states could grow without bound, has a state of 0."""
+    is_lstm, hidden = rnn.mode == "LSTM", rnn.hidden_size
+    closed = -1e4 if is_lstm else -torch.finfo(torch.float16 if is_half else like.dtype).max / 2
+    columns = like.new_full((len(like), width), closed / width)
+    if is_lstm:
+        columns.narrow(0, hidden, hidden).fill_(-closed / width)
+    return columns
 
 
 class _Block(torch.autograd.Function):  # type: ignore[misc]
@@ -124,9 +123,12 @@ class _Block(torch.autograd.Function):  # type: ignore[misc]
         for i in order:
             rows, width = parts[i][0].shape[:-1], sum(piece.shape[-1] for piece in parts[i])
             found[i] = block.as_strided((*rows, width), (width, 1)[-1 - len(rows) :], at)
-            sources += parts[i]
-            targets += found[i].split([piece.shape[-1] for piece in parts[i]], -1) if len(parts[i]) > 1 else [found[i]]
             at += sizes[i]
+            if len(parts[i]) > 1:
+                torch.cat(parts[i], 1, out=found[i])
+            else:  # one kernel copies all of these
+                sources += parts[i]
+                targets.append(found[i])
         torch._foreach_copy_(targets, sources)
         return tuple(found)
 
@@ -155,12 +157,17 @@ def _joined(weights: list[list[torch.Tensor]], is_block: bool) -> list[torch.Ten
     return [torch.cat(part, 1) if len(part) > 1 else part[0] for part in weights]
 
 
+def _in_one(states: list[torch.Tensor]) -> torch.Tensor:
+    return torch.cat(states) if len(states) > 1 else states[0]
+
+
 def run_padded(
     rnn: torch.nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor, hx: Any,
-    cuts: list[tuple[int, int]] | None = None, is_clean: bool = False, fills: bool = True,
+    cuts: list[tuple[int, int]] | None = None, is_clean: bool = False, fills: bool = True, has_empty: bool = True,
 ) -> tuple[torch.Tensor, Any]:  # fmt: skip
     """Runs x, [T, B, F]. cuts: (end, active sequences) of segments of time, for lengths in falling order. is_clean: the
-    padding is finite. fills: the output has zeros in its padding, and rnn's memory layout, and not [T, B, features]."""
+    padding is finite. fills: the output has zeros in its padding, and rnn's memory layout, and not [T, B, features].
+    has_empty: a length may be 0."""
     is_lstm, hidden, count = rnn.mode == "LSTM", rnn.hidden_size, 1 + rnn.bidirectional
     steps, batch, _ = x.shape
     size, all_weights = rnn.proj_size or hidden, rnn.all_weights
@@ -176,7 +183,7 @@ def run_padded(
     of_lanes, padding = lengths[None, :, None], padding_of(x, lengths)
     ends_at = of_lanes.clamp(1, steps)
     once = [_is_one_pass(rnn, layer, x, size) for layer in range(rnn.num_layers)]
-    freezes = rnn.mode in _FREEZING
+    freezes, is_half = rnn.mode in _FREEZING, _is_float16(x)
     if not is_clean and (freezes or torch.is_grad_enabled() or is_recorded or any(once)):
         # Padding comes last and cannot change an output. But a NaN there would reach the gradients of the weights. A
         # trace must not depend on whether gradients are on: PyTorch checks it without.
@@ -190,7 +197,6 @@ def run_padded(
         states = [states[-1], states[0]] if is_lstm else states[-1:]
     else:
         states = list(hx) if is_lstm else [hx]
-    freezing = _freezing(rnn, all_weights[0][0], _is_float16(x)) if freezes else None
     # Autograd's functions of Python are not in a trace.
     is_block = x.is_cuda and torch.backends.cudnn.enabled and not is_recorded
     last = (ends_at - 1).expand(1, batch, size)
@@ -237,9 +243,10 @@ def run_padded(
             x, zeros = _aligned(x, features, right), torch.zeros_like(all_weights[k][0])
             of_layer[0][0].append(zeros)
             of_layer[1][0].insert(0, zeros)
-            if freezing is not None:  # backward, the padding comes first
+            if freezes:  # backward, the padding comes first
                 x = torch.cat([x, *(flag.expand(steps, batch, 4) for flag in (padding, padding.flip(0)))], 2)
-                none = freezing[:, 1:2].expand(-1, 4)
+                freezing = _freezing(rnn, zeros, 4, is_half)
+                none = torch.zeros_like(freezing)
                 of_layer[0][0] += [freezing, none]
                 of_layer[1][0] += [none, freezing]
             both, cell = run(k, x, of_layer[0] + of_layer[1], True)
@@ -247,13 +254,14 @@ def run_padded(
             ends += [parts[0][:, :, :size].gather(0, last), parts[0][:1, :, size:]]
             cells.append(cell)
         else:
-            if freezing is not None:
+            if freezes:
                 # With few states the algorithm does not depend on the input's size, forward and backward.
                 is_wide = x.is_cuda and hidden > (128 if is_lstm else 256) and is_persistent(rnn, x, features, batch)
                 width = 128 if is_wide else 8
                 x = torch.cat([x, padding.expand(steps, batch, width)], 2)
+                freezing = _freezing(rnn, all_weights[k][0], width, is_half)
                 for weights in of_layer:
-                    weights[0] += [freezing, freezing[:, 1:2].expand(-1, width - 4)]
+                    weights[0].append(freezing)
             parts = []
             for direction, weights in enumerate(of_layer):
                 output, cell = run(k + direction, reverse_batch(x, lengths, of_lanes, 0) if direction else x, weights)
@@ -266,9 +274,12 @@ def run_padded(
         if len(parts) > 1:
             x = torch.cat(parts, 2)
         else:
-            x = parts[0].clone(memory_format=torch.contiguous_format) if is_last else parts[0]
-    h_n = torch.cat(ends)
-    h_n = torch.where(of_lanes < 1, states[0].to(h_n.dtype), h_n)
+            # The backward pass keeps the output of a pass.
+            own = torch.clone if torch.is_grad_enabled() or is_recorded else torch.Tensor.contiguous
+            x = own(parts[0], memory_format=torch.contiguous_format) if is_last else parts[0]
+    h_n = _in_one(ends)
+    if has_empty:
+        h_n = torch.where(of_lanes < 1, states[0].to(h_n.dtype), h_n)
     if fills:
         x = x.masked_fill_(padding.transpose(0, 1) if rnn.batch_first else padding, 0)
-    return x, (h_n, torch.cat(cells)) if is_lstm else h_n
+    return x, (h_n, _in_one(cells)) if is_lstm else h_n

@@ -4,7 +4,6 @@ import functools
 import warnings
 from typing import Any
 
-import numpy as np
 import torch
 from torch.nn.utils import parametrize
 from torch.nn.utils.rnn import PackedSequence
@@ -73,9 +72,10 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         self._check(input, lengths, hx)
         x = input.transpose(0, 1) if self.batch_first else input
         host = forms.on_host(x, lengths)
-        if host is not None:
-            host_lengths(lengths.numpy())  # refuses negative ones
-            longest = max(1, int(host.max())) if len(host) else len(x)
+        if host:
+            longest = max(1, *host)
+            if min(host) < 0:
+                host_lengths(lengths.numpy())  # refuses them
             if longest < len(x):  # what comes after the longest sequence is padding alone
                 dim = 1 if self.batch_first else 0
                 output, states = self._run(input.narrow(dim, 0, longest), hx, lengths)
@@ -84,24 +84,21 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         if form == "whole":
             return self._plain(input, hx)
         if form == "packed":
-            packed, states = self._plain(
-                PACK(x, torch.from_numpy(host), enforce_sorted=False), hx
-            )
+            packed, states = self._plain(PACK(x, torch.tensor(host), enforce_sorted=False), hx)
             output, _ = PAD(packed, self.batch_first, total_length=x.shape[0])
             return output, states
         if form == 1:
-            return run_padded(self, x, lengths, hx)
+            return run_padded(self, x, lengths, hx, has_empty=not host or min(host) < 1)
         return self._run_cut(x, host, hx, form)
 
     def _run_cut(self, x: torch.Tensor, host: Any, hx: Any, form: Any, **options: Any) -> tuple[Any, Any]:
         """Runs x in segments of time."""
-        order = np.argsort(-host, kind="stable")
-        cuts, there = forms.cuts_of(host[order], int(form)), torch.from_numpy(order).to(x.device)
-        back = torch.empty_like(there)
-        back[there] = torch.arange(len(back), device=x.device)
+        falling, there = torch.tensor(host).sort(descending=True, stable=True)
+        cuts, there = forms.cuts_of(falling.tolist(), int(form)), there.to(x.device)
+        back = there.argsort()
         batch_first, fills = self.batch_first, options.get("fills", True)
         output, states = run_padded(
-            self, x.index_select(1, there), torch.from_numpy(host[order]), self._permuted(hx, there), cuts, **options
+            self, x.index_select(1, there), falling, self._permuted(hx, there), cuts, **options
         )
         return output.index_select(0 if batch_first and fills else 1, back), self._permuted(states, back)
 
@@ -121,7 +118,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         if form == "whole":
             output, states = self._plain_in_time(x, hx)
         elif form == 1:
-            output, states = run_padded(self, x, lengths, hx, fills=False)
+            output, states = run_padded(self, x, lengths, hx, fills=False, has_empty=not lengths.is_cpu)
         else:
             output, states = self._run_cut(x, host, hx, form, fills=False)
         return packed.like(output), states  # type: ignore[return-value]
@@ -137,7 +134,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         steps, batch, count = len(on_host), int(on_host[0]), len(data)
         if count < steps * batch and forms.is_surely_packed(self, data, steps, batch, count, False):
             return self._plain(packed, hx)
-        host = lengths_of(on_host)
+        host = lengths_of(on_host).tolist()
         form = forms.form(self, data, steps, host, False)
         if form == "packed":
             return self._plain(packed, hx)
@@ -149,9 +146,10 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         else:
             rows = rows_of(sizes, count, batch, data.device)
             x = data.new_zeros(steps * batch, data.shape[1]).index_copy(0, rows, data).view(steps, batch, -1)
-            self._check(x.transpose(0, 1) if self.batch_first else x, torch.from_numpy(host), hx)
+            lengths = torch.tensor(host)
+            self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
             cuts = forms.cuts_of(host, int(form)) if form != 1 else None
-            output, states = run_padded(self, x, torch.from_numpy(host), hx, cuts, is_clean=True, fills=False)
+            output, states = run_padded(self, x, lengths, hx, cuts, is_clean=True, fills=False, has_empty=False)
         output = output.reshape(steps * batch, -1)
         output = output if rows is None else output.index_select(0, rows)
         return PackedSequence(output, sizes, order, back), self._permuted(states, back)

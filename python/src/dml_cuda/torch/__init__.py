@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from .._arguments import check_batch, integer, shown
+from .._arguments import integer, shown
+from .batches import reverse_padded_sequence
+from .operators import FILL_TYPES, check_tensor, fill, register_builtin, reverse_subsequences, reverse_subsequences_
 from .packing import pack_padded_sequence, pad_packed_sequence
 from .rnn import GRU, LSTM, RNN, convert_rnns
-from .operators import FILL_TYPES, as_lengths, check_strided, check_tensor, fill, register_builtin, reverse_batch
-from .operators import reverse_padded, reverse_subsequences, reverse_subsequences_
 
 __all__ = [
     "GRU",
@@ -27,45 +26,6 @@ __all__ = [
     "reverse_subsequences",
     "reverse_subsequences_",
 ]
-
-
-def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = False) -> torch.Tensor:
-    """Reverses every sequence of a padded batch. The padding stays where it is.
-
-    x: [T, B, ...], or [B, T, ...] with batch_first. lengths: [B], as for :func:`reverse_subsequences`. Sequences that
-    are padded on the left: ``reverse_padded_sequence(x.flip(1), lengths, True).flip(1)``.
-
-    >>> import torch, dml_cuda.torch
-    >>> dml_cuda.torch.reverse_padded_sequence(torch.tensor([[1, 2, 0], [3, 4, 5]]), torch.tensor([2, 3]), True)
-    tensor([[2, 1, 0],
-            [5, 4, 3]])
-    """
-    if torch.jit.is_scripting():
-        batch = 0 if batch_first else 1
-        assert isinstance(lengths, torch.Tensor), "lengths must be a tensor"
-        assert lengths.shape == x.shape[batch : batch + 1], "lengths must have one dimension, the batch size"
-        return reverse_subsequences(x, lengths.view([-1] + [1] * (x.dim() - 1 - batch)), 1 - batch)
-    else:
-        return _reverse_padded(x, lengths, batch_first)
-
-
-def _reverse_padded(x: torch.Tensor, lengths: Any, batch_first: bool) -> torch.Tensor:
-    found = reverse_padded(x, lengths, 1 if batch_first else 0)
-    if found is not None:
-        return found
-    if has_torch_function_variadic(x, lengths):
-        return handle_torch_function(reverse_padded_sequence, (x, lengths), x, lengths, batch_first=batch_first)
-    check_tensor(x, "x")
-    rank = x.dim()
-    if rank < 2:
-        raise ValueError(f"x has {rank} dimensions, but must have at least 2: time and batch")
-    lengths = as_lengths(x, lengths)
-    check_strided(lengths, "lengths")
-    batch = x.shape[0 if batch_first else 1]
-    check_batch([*lengths.shape], [batch])
-    after = rank - 1 if batch_first else rank - 2
-    of_lanes = lengths.view(batch, *(1,) * after) if after else lengths
-    return reverse_batch(x, lengths, of_lanes, 1 if batch_first else 0)
 
 
 def fill_value_sequence(

@@ -45,7 +45,7 @@ _reverse_in_place = _ops.reverse_subsequences_.default
 fill = _ops.fill_value_sequence.default
 
 FILL_TYPES = {getattr(torch, name.lower()): name for name in _lib.FILL_TYPES}
-_LENGTHS = frozenset((torch.int32, torch.uint32, torch.int64, torch.uint64))
+LENGTHS = frozenset((torch.int32, torch.uint32, torch.int64, torch.uint64))
 _NARROW_LENGTHS = frozenset((torch.int8, torch.uint8, torch.int16, torch.uint16))
 
 _is_compiling = torch.compiler.is_compiling
@@ -53,7 +53,7 @@ is_tracing = private("torch._C._is_tracing")
 _modes = private("torch._C._len_torch_dispatch_stack")
 _function_modes = private("torch._C._is_torch_function_mode_enabled")
 _includes, _PRE_DISPATCH = private("torch._C._dispatch_tls_is_dispatch_key_included"), torch._C.DispatchKey.PreDispatch
-_in_transform = private("torch._C._are_functorch_transforms_active")
+in_transform = private("torch._C._are_functorch_transforms_active")
 _with_gradient = torch.is_grad_enabled
 _Tensor = torch.Tensor
 _BelowAutograd = private("torch._C._AutoDispatchBelowAutograd")
@@ -64,38 +64,32 @@ _set_single_level = private("torch._C._functorch.set_single_level_autograd_funct
 _unpack_dual, _DisableDispatch = private("torch._VF._unpack_dual"), private("torch._C._DisableTorchDispatch")
 
 
-class _Reversal(private("torch.autograd.function._SingleLevelFunction")):  # type: ignore[misc]
-    """A reversal at one level of autograd. torch.func has a level for each transform, and calls the operator at
-    each."""
+class Reversal(private("torch.autograd.function._SingleLevelFunction")):  # type: ignore[misc]
+    """A reversal at one level of autograd. torch.func has a level for each transform, and calls the operator at each.
+    below: how the level below reverses x. again: how to reverse a gradient or a tangent."""
 
     @staticmethod
-    def forward(
-        ctx: Any, keyset: Any, with_gradient: bool, x: torch.Tensor, lengths: torch.Tensor, dim: int
-    ) -> torch.Tensor:
-        ctx.dim = dim
+    def forward(ctx: Any, below: Any, again: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+        ctx.again, ctx.dim = again, dim
         lengths = lengths.clone() if lengths.is_inference() else lengths  # PyTorch does not save those
         ctx.save_for_backward(lengths)
-        if keyset is None:
-            return _unwatched(x, lengths, dim)  # type: ignore[no-any-return]
         ctx.save_for_forward(lengths)
-        # PyTorch has turned gradients off for this function. The levels below need them.
-        with _BelowAutograd(), torch.set_grad_enabled(with_gradient), _set_tangents(True):
-            return _reverse.redispatch(keyset & _after_autograd, x, lengths, dim)
+        return below(x, lengths, dim)  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
         (lengths,) = ctx.saved_tensors
-        return None, None, reverse_subsequences(gradient, lengths, ctx.dim), None, None
+        return None, None, ctx.again(gradient, lengths, ctx.dim), None, None
 
     @staticmethod
-    def jvp(ctx: Any, _keyset: None, _with_gradient: None, tangent: torch.Tensor, *_: None) -> torch.Tensor:
+    def jvp(ctx: Any, _below: None, _again: None, tangent: torch.Tensor, *_: None) -> torch.Tensor:
         (lengths,) = ctx.saved_tensors
-        return reverse_subsequences(tangent, lengths, ctx.dim)
+        return ctx.again(tangent, lengths, ctx.dim)  # type: ignore[no-any-return]
 
 
 def follows(x: torch.Tensor) -> bool:
     """Whether autograd follows what happens to x, by gradients or by tangents."""
-    if (x.requires_grad and _with_gradient()) or _in_transform():
+    if (x.requires_grad and _with_gradient()) or in_transform():
         return True
     if x.layout is not torch.strided:
         return False  # the operator refuses it
@@ -112,10 +106,16 @@ def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> 
     if not follows(x):
         with _BelowAutograd():
             return _reverse.redispatch(keyset & _after_autograd, x, lengths, dim)
-    allowed = _is_single_level()
+    with_gradient, allowed = _with_gradient(), _is_single_level()
+
+    def below(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+        # PyTorch has turned gradients off for the function. The levels below need them.
+        with _BelowAutograd(), torch.set_grad_enabled(with_gradient), _set_tangents(True):
+            return _reverse.redispatch(keyset & _after_autograd, x, lengths, dim)
+
     _set_single_level(True)
     try:
-        return _Reversal.apply(keyset, torch.is_grad_enabled(), x, lengths, dim)
+        return Reversal.apply(below, reverse_subsequences, x, lengths, dim)
     finally:
         _set_single_level(allowed)
 
@@ -242,7 +242,7 @@ _library.impl("fill_value_sequence", _fill, "BackendSelect")
 _UNWATCHED = "_reverse_subsequences", "_reverse_subsequences_", "_reverse_padded"
 for _name in _UNWATCHED:
     _library.impl(_name, torch.library.fallthrough_kernel, "Autograd")
-_unwatched, _unwatched_in_place, _unwatched_padded = (
+_unwatched, _unwatched_in_place, unwatched_padded = (
     getattr(op, "_op", op) for op in (getattr(_ops, name).default for name in _UNWATCHED)
 )
 
@@ -282,7 +282,7 @@ def watched(x: torch.Tensor, lengths: torch.Tensor) -> bool:
         or type(lengths) is not _Tensor
         or _modes()
         or _function_modes()
-        or _in_transform()
+        or in_transform()
         or forward_ad._current_level >= 0
         or is_tracing()
         or _includes(_PRE_DISPATCH)
@@ -313,10 +313,10 @@ def reverse_subsequences(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tenso
             if not _is_compiling():
                 _is_distributed(x)
             return _reverse(x, lengths, dim)
-        if lengths.dtype not in _LENGTHS:
+        if lengths.dtype not in LENGTHS:
             lengths = as_lengths(x, lengths)
         if x.requires_grad and _with_gradient():
-            return _Reversal.apply(None, False, x, lengths, dim)
+            return Reversal.apply(_unwatched, reverse_subsequences, x, lengths, dim)
         return _unwatched(x, lengths, dim)  # type: ignore[no-any-return]
     except (AttributeError, RuntimeError) as error:
         _raise(error, x, lengths, dim)
@@ -339,13 +339,13 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
     try:
         if not _is_compiling() and type(x) is _Tensor and x.is_inference() and not torch.is_inference_mode_enabled():
             x.copy_(x)  # PyTorch's own error
-        if not (watched(x, lengths) or (x.requires_grad and _with_gradient()) or lengths.dtype not in _LENGTHS):
+        if not (watched(x, lengths) or (x.requires_grad and _with_gradient()) or lengths.dtype not in LENGTHS):
             _unwatched_in_place(x, lengths, dim)
             return x
         if has_torch_function_variadic(x, lengths):
             return handle_torch_function(reverse_subsequences_, (x, lengths), x, lengths, dim)
         lengths = as_lengths(x, lengths)
-        if not _is_compiling() and (_in_transform() or _is_distributed(x) or is_tracing() and _is_exported_to_onnx()):
+        if not _is_compiling() and (in_transform() or _is_distributed(x) or is_tracing() and _is_exported_to_onnx()):
             # functionalize, DTensor and ONNX's exporter accept no operators in place but PyTorch's own.
             x.copy_(_reverse(x, lengths, dim))
         else:
@@ -374,7 +374,7 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
             # Integers that PyTorch does not read: of 64 bits, in another byte order, with negative strides.
             lengths = torch.tensor(host_lengths(lengths).astype(np.uint64), device=x.device)
     check_tensor(lengths, "lengths")
-    if lengths.dtype in _LENGTHS:
+    if lengths.dtype in LENGTHS:
         return lengths
     if lengths.dtype in _NARROW_LENGTHS:
         return lengths.to(torch.int32)
@@ -392,26 +392,6 @@ def check_tensor(x: Any, name: str) -> None:
 def check_strided(x: torch.Tensor, name: str) -> None:
     if x.layout is not torch.strided:
         raise TypeError(f"{name} has layout {x.layout}, but must have torch.strided: see to_dense()") from None
-
-
-def reverse_padded(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tensor | None:
-    """The shortest way for a batch whose time is dimension 0 or 1. None: the longer way has the result, or the error."""
-    if watched(x, lengths) or (x.requires_grad and _with_gradient()) or lengths.dtype not in _LENGTHS:
-        return None
-    try:
-        return _unwatched_padded(x, lengths, dim)  # type: ignore[no-any-return]
-    except RuntimeError:
-        return None
-
-
-def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor, dim: int) -> torch.Tensor:
-    """Reverses by a view of lengths with one dimension. An error has their own index."""
-    try:
-        return reverse_subsequences(x, of_lanes, dim)
-    except ValueError:
-        if lengths.is_cpu and not _in_transform():
-            host_lengths(lengths.numpy())
-        raise
 
 
 def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from .operators import VERSION, is_tracing, reverse_batch
+from .batches import reverse_batch
+from .operators import VERSION, is_tracing
 from .packing import padding_of, without_sign
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}

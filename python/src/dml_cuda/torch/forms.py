@@ -54,8 +54,8 @@ _SEGMENTS = (1, 2, 4, 8)  # on a CPU
 
 class Call:
     """What the costs of a call depend on. sizes: as `_sizes_of` gives them. longest: steps that are computed. distinct:
-    how many lengths there are. fast: how many steps are fast, on a GPU those with a persistent algorithm, on a CPU those
-    with a single active sequence."""
+    how many lengths there are. fast: how many steps are fast, on a GPU those with a persistent algorithm, on a CPU
+    those with a single active sequence."""
 
     def __init__(self, sizes: tuple[Any, ...], batch: int, longest: int, distinct: int, fast: int) -> None:
         mode, hidden, layers, is_both, projection, width, *self.kind = sizes

@@ -92,9 +92,9 @@ def _aligned(x: torch.Tensor, size: int, rows: torch.Tensor) -> torch.Tensor:
 
 
 def _freezing(rnn: torch.nn.RNNBase, like: torch.Tensor, width: int, is_half: bool) -> torch.Tensor:
-    """The weights of further input features, which are 1 in the padding and 0 elsewhere. There an LSTM's input gate then
-    is exactly 0 and its forget gate exactly 1, so that the cell stays as the sequence left it. An RNN with ReLU, whose
-    states could grow without bound, has a state of 0."""
+    """The weights of further input features, which are 1 in the padding and 0 elsewhere. There an LSTM's input gate
+    then is exactly 0 and its forget gate exactly 1, so that the cell stays as the sequence left it. An RNN with ReLU,
+    whose states could grow without bound, has a state of 0."""
     is_lstm, hidden = rnn.mode == "LSTM", rnn.hidden_size
     closed = -1e4 if is_lstm else -torch.finfo(torch.float16 if is_half else like.dtype).max / 2
     columns = like.new_full((len(like), width), closed / width)

@@ -11,6 +11,7 @@ from unittest import mock
 from with_torch import dt, torch  # first: without PyTorch it skips this module
 
 from dml_cuda.torch import forms, padded
+from dml_cuda.torch import rnn as rnn_module
 
 RECORDS = pathlib.Path(__file__).parents[2] / "benches/record"
 
@@ -63,6 +64,11 @@ class Forms(unittest.TestCase):
         self.assertEqual(find(gru, torch.zeros(16, dtype=torch.int64)), 1)
         with mock.patch.dict(os.environ, DML_CUDA_RNN="two_passes"):
             self.assertEqual(find(gru, short), 1)
+            for of in (torch.nn.utils.rnn, dt):
+                pack = of.pack_padded_sequence(x[:3, :2], torch.tensor([1, 3]), enforce_sorted=False)
+                with mock.patch.object(rnn_module, "run_padded", side_effect=padded.run_padded) as run:
+                    gru(pack)
+                run.assert_called_once()
         full = torch.full((16,), 200)
         for rnn in (lstm, gru):
             self.assertTrue(torch.equal(rnn(x, lengths=full)[0], rnn(x)[0]))

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from .operators import watched
-from .padded import is_form_chosen, is_persistent, is_small
+from .padded import chosen_form, is_persistent, is_small
 
 
 def on_host(x: torch.Tensor, lengths: torch.Tensor) -> Any:
@@ -92,70 +92,67 @@ def area_of(cuts: list[tuple[int, int]]) -> int:
 
 def gains_by_padding(rnn: torch.nn.RNNBase, x: torch.Tensor) -> bool:
     """Whether a padded call may be faster than a packed one: on a CPU only oneDNN's LSTMs are."""
-    if x.is_cuda or is_form_chosen("two_passes") is not None:
+    if x.is_cuda or chosen_form() is not None:
         return True
     is_onednn = rnn.mode == "LSTM" and not rnn.proj_size and x.dtype == torch.float32
     return is_onednn and bool(torch.backends.mkldnn.enabled)
 
 
-def is_surely_packed(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, batch: int, rows: int, is_kept: bool) -> bool:
+def is_surely_packed(
+    rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, batch: int, rows: int, distinct: int, is_kept: bool
+) -> bool:
     """Whether a packed call is faster whatever the lengths are, so that short calls spend no time on them. rows: the
-    sum of the lengths."""
-    least, of_row = _advantage_of_packing(_sizes_of(rnn, x), steps, batch, _is_fast(rnn, x, batch), is_kept)
-    return least + of_row * rows > 0
-
-
-def _is_fast(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: int) -> bool:
-    return x.is_cuda and (is_small(rnn, x) or is_persistent(rnn, x, x.shape[-1], batch))
+    sum of the lengths. distinct: how many there are. On a GPU the costs depend on nothing else."""
+    is_fast = x.is_cuda and (is_small(rnn, x) or is_persistent(rnn, x, x.shape[-1], batch))
+    least, of_row, of_length = _advantage_of_packing(_sizes_of(rnn, x), steps, batch, is_fast, is_kept)
+    return least + of_row * rows + of_length * distinct > 0
 
 
 @functools.lru_cache(1024)
 def _advantage_of_packing(
     sizes: tuple[Any, ...], steps: int, batch: int, is_fast: bool, is_kept: bool
-) -> tuple[float, float]:
-    """By how many nanoseconds a packed call is faster: with no rows, and with each row more. Estimates are linear."""
-    call = Call(sizes, batch, steps, min(steps, batch), steps if is_fast else 0)
+) -> tuple[float, float, float]:
+    """By how many nanoseconds a packed call is faster: at least, with each row more, and with each distinct length
+    more. Estimates are linear."""
     is_on_gpu, way = sizes[-2], "kept" if is_kept else "theirs"
 
-    def advantage(rows: int) -> float:
+    def advantage(rows: int, distinct: int) -> float:
+        call = Call(sizes, batch, steps, distinct, steps if is_fast else 0)
         padded = _margin(is_on_gpu, way) * call.nanoseconds(way, steps * batch if is_on_gpu else rows)
-        return padded + _LOOKING - call.nanoseconds("packed", rows)
+        return padded + (0 if is_on_gpu else _LOOKING) - call.nanoseconds("packed", rows)
 
-    return advantage(0), advantage(1) - advantage(0)
+    least = advantage(0, 0)
+    return least, advantage(1, 0) - least, advantage(0, 1) - least
 
 
 def form(rnn: torch.nn.RNNBase, x: torch.Tensor, steps: int, lengths: Any, is_kept: bool) -> str | int:
     """The form of a call: "whole" is PyTorch's padded call, for sequences that all have T steps; "packed" is PyTorch's
     packed call; and a number is that of the segments of time. lengths: a list. is_kept: the padded batch is at
     hand."""
-    if not lengths or is_form_chosen("two_passes") is not None:
+    if not lengths or chosen_form() is not None:
         return 1
     shortest, batch = min(lengths), len(lengths)
     if shortest == steps and (is_kept or gains_by_padding(rnn, x)):
         return "whole"
-    can_pack, rows = shortest > 0, sum(lengths)
+    can_pack, rows, distinct = shortest > 0, sum(lengths), len(set(lengths))
     # With one long sequence among short ones the memory of training would grow on a GPU.
     is_sparse = x.is_cuda and torch.is_grad_enabled() and rows < 0.25 * steps * batch
     if can_pack and (
-        is_sparse or not gains_by_padding(rnn, x) or is_surely_packed(rnn, x, steps, batch, rows, is_kept)
+        is_sparse or not gains_by_padding(rnn, x) or is_surely_packed(rnn, x, steps, batch, rows, distinct, is_kept)
     ):
         return "packed"
-    if not rows:
+    if x.is_cuda or not rows:
         return 1
     falling = sorted(lengths, reverse=True)
-    longest, distinct, way, sizes = falling[0], len(set(falling)), "kept" if is_kept else "theirs", _sizes_of(rnn, x)
-    if x.is_cuda:
-        call = Call(sizes, batch, steps, distinct, steps if _is_fast(rnn, x, batch) else 0)
-        cost, count = call.nanoseconds(way, steps * batch), 1
-    else:
-        alone = longest - falling[1] if batch > 1 else longest
-        call = Call(sizes, batch, longest, distinct, alone)
-        cost = math.inf
-        for more in _SEGMENTS:
-            cuts = cuts_of(falling, more)
-            found = call.nanoseconds(way, area_of(cuts), len(cuts))
-            if found >= cost:
-                break
-            cost, count = found, more
-    is_packed = can_pack and call.nanoseconds("packed", rows) < _margin(x.is_cuda, way) * cost
+    longest, way = falling[0], "kept" if is_kept else "theirs"
+    alone = longest - falling[1] if batch > 1 else longest
+    call = Call(_sizes_of(rnn, x), batch, longest, distinct, alone)
+    cost, count = math.inf, 1
+    for more in _SEGMENTS:
+        cuts = cuts_of(falling, more)
+        found = call.nanoseconds(way, area_of(cuts), len(cuts))
+        if found >= cost:
+            break
+        cost, count = found, more
+    is_packed = can_pack and call.nanoseconds("packed", rows) < _margin(False, way) * cost
     return "packed" if is_packed else count

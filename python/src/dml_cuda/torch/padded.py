@@ -16,12 +16,12 @@ _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RN
 _FREEZING = ("LSTM", "RNN_RELU")
 
 
-def is_form_chosen(form: str) -> bool | None:
-    """Whether the environment chooses a form of the passes. None: it chooses none."""
+def chosen_form() -> str | None:
+    """The form of the passes that the environment chooses, if it chooses one."""
     chosen = os.environ.get("DML_CUDA_RNN")
     if chosen is not None and chosen not in ("one_pass", "two_passes"):
         raise ValueError(f"the environment variable DML_CUDA_RNN is `{chosen}`, but must be `one_pass` or `two_passes`")
-    return None if chosen is None else chosen == form
+    return chosen
 
 
 def _is_float16(x: torch.Tensor) -> bool:
@@ -51,9 +51,9 @@ def _is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor, size: int) 
     that each call puts together. Eager calls wait for the host, and gain nothing."""
     if not rnn.bidirectional or is_tracing() or torch.compiler.is_exporting():
         return False  # programs without Python have reversals
-    chosen = is_form_chosen("one_pass")
+    chosen = chosen_form()
     if chosen is not None:
-        return chosen
+        return chosen == "one_pass"
     is_captured = x.is_cuda and torch.cuda.is_current_stream_capturing() and torch.backends.cudnn.enabled
     if not is_captured or torch.cuda.get_device_capability(x.device) != (9, 0):
         return False  # other GPUs are not measured

@@ -12,7 +12,7 @@ from .._arguments import check_batch, host_lengths
 from . import forms
 from .operators import as_lengths, check_tensor, is_tracing, watched
 from .packing import PACK, PAD, Padded, lengths_of, rows_of, uncompiled
-from .padded import run_padded
+from .padded import chosen_form, run_padded
 
 
 class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
@@ -130,11 +130,12 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         is_seen = data.dim() != 2 or data.is_meta or is_captured or not len(data) or watched(data, sizes)
         if is_seen or not forms.gains_by_padding(self, data):
             return self._plain(packed, hx)
-        on_host = sizes.numpy()
-        steps, batch, count = len(on_host), int(on_host[0]), len(data)
-        if count < steps * batch and forms.is_surely_packed(self, data, steps, batch, count, False):
-            return self._plain(packed, hx)
-        host = lengths_of(on_host).tolist()
+        on_host, count = sizes.tolist(), len(data)
+        steps, batch = len(on_host), on_host[0]
+        if count < steps * batch and chosen_form() is None:
+            if forms.is_surely_packed(self, data, steps, batch, count, len(set(on_host)), False):
+                return self._plain(packed, hx)
+        host = lengths_of(sizes.numpy()).tolist()
         form = forms.form(self, data, steps, host, False)
         if form == "packed":
             return self._plain(packed, hx)

@@ -24,8 +24,11 @@ cp target/dist/dml-cuda "$out/dml-cuda"
 cc crates/dml-cuda-cli/tests/cli/side_by_side/stand_in.c -o "$out/stand-in"
 cargo build --profile dist --quiet -p dml-cuda-capi -p dml-cuda-torch
 cp target/dist/libdml_cuda.so target/dist/libdml_cuda_torch.so "$out/"
-# The name that libdml_cuda_torch.so looks for.
+# The name that programs of C and libdml_cuda_torch.so look for.
 cp "$out/libdml_cuda.so" "$out/$(readelf -d "$out/libdml_cuda.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')"
+# shellcheck disable=SC2016
+cc -O1 -I crates/dml-cuda-capi/include crates/dml-cuda-capi/tests/c/devices.c -o "$out/tests/c" \
+  -L "$out" -Wl,-rpath,'$ORIGIN/..' -ldml_cuda -lpthread -ldl -lm
 
 if [ "${1:-}" = candle ]; then
   NVCC=$(scripts/install-nvcc.sh)

@@ -66,6 +66,21 @@ fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
     }
 }
 
+/// On the CPU, and on each GPU if there is one.
+#[test]
+fn fills_and_reversals_of_every_device_are_those_of_plain_loops() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("devices");
+    let link = ["-ldml_cuda", "-lpthread", "-ldl", "-lm"];
+    if compile("CC", &C, "tests/c/devices.c", &link, &program) {
+        let found = printed(&mut run(&program));
+        assert!(found.contains(" checks are right on the CPU and "), "{found}");
+        if found.ends_with(" 0 GPUs\n") {
+            eprintln!("SKIPPED on the GPU: {found}");
+        }
+    }
+}
+
 /// With the mock of the driver (`tests/driver_double`) in place of a GPU.
 #[test]
 fn a_dispatch_allocates_nothing() {

@@ -1,0 +1,492 @@
+/* Fills and reverses memory through every function that does, and compares each byte with plain loops, on the CPU
+ * device and on every GPU. What lies around a tensor must not change. With REQUIRE_CUDA=1 it fails without a GPU. */
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+
+#include "machine.h"
+
+enum { GUARD = 64, POISON = 0xCD, LARGEST = 1 << 20 };
+static int failures = 0;
+static unsigned long checks = 0;
+static DML_CUDA_ERROR *error = NULL;
+static struct machine host;
+
+static void check(int holds, const char *what, int line) {
+    ++checks;
+    if (holds) return;
+    fprintf(stderr, "devices.c:%d: %s: %s\n", line, what, error ? dml_cuda_error_message(error) : "no error");
+    dml_cuda_destroy_error(error);
+    error = NULL;
+    if (++failures > 20) exit(1);
+}
+#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
+#define ARRAY(data, rank, width, sizes, strides) {sizeof(DML_CUDA_ARRAY), rank, data, width, sizes, strides}
+
+static uint64_t state = 1;
+static uint64_t next(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return state ^ state >> 33;
+}
+
+/* The type, the bytes of an element, and two pairs of scalars: a usual one, and one that overflows. */
+struct type {
+    uint32_t number, width;
+    DML_CUDA_SCALAR_UNION scalars[2][2];
+};
+#define WRAPS {{.UInt64 = 0x8123456789ABCDEF}, {.UInt64 = 0xFEDCBA9876543211}}
+#define COUNTS_UP {{.Int64 = -3}, {.Int64 = 7}}
+static const struct type TYPES[] = {
+    {DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, 4,
+        {{{.Float32 = 0.1f}, {.Float32 = 1e-3f}}, {{.Float32 = -1}, {.Float32 = 3e38f}}}},
+    {DML_CUDA_TENSOR_DATA_TYPE_FLOAT16, 2,
+        {{{.UInt16 = 0xC200}, {.UInt16 = 0x21FE}}, {{.UInt16 = 1}, {.UInt16 = 0x7BFF}}}},
+    {DML_CUDA_TENSOR_DATA_TYPE_UINT32, 4, {COUNTS_UP, WRAPS}},
+    {DML_CUDA_TENSOR_DATA_TYPE_UINT16, 2, {COUNTS_UP, WRAPS}},
+    {DML_CUDA_TENSOR_DATA_TYPE_UINT8, 1, {COUNTS_UP, WRAPS}},
+    {DML_CUDA_TENSOR_DATA_TYPE_INT32, 4, {COUNTS_UP, WRAPS}},
+    {DML_CUDA_TENSOR_DATA_TYPE_INT16, 2, {COUNTS_UP, WRAPS}},
+    {DML_CUDA_TENSOR_DATA_TYPE_INT8, 1, {COUNTS_UP, WRAPS}},
+    {DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, 8,
+        {{{.Float64 = -0.7}, {.Float64 = 0.1}}, {{.Float64 = 1e200}, {.Float64 = DBL_MAX}}}},
+    {DML_CUDA_TENSOR_DATA_TYPE_UINT64, 8, {COUNTS_UP, WRAPS}},
+    {DML_CUDA_TENSOR_DATA_TYPE_INT64, 8, {COUNTS_UP, WRAPS}},
+};
+enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
+
+/* Element i of a fill. */
+static DML_CUDA_SCALAR_UNION element(
+    uint32_t type, uint32_t i, DML_CUDA_SCALAR_UNION start, DML_CUDA_SCALAR_UNION delta) {
+    DML_CUDA_SCALAR_UNION e = {.UInt64 = start.UInt64 + i * delta.UInt64};
+    if (type == DML_CUDA_TENSOR_DATA_TYPE_FLOAT32) e.Float32 = fmaf((float)i, delta.Float32, start.Float32);
+    if (type == DML_CUDA_TENSOR_DATA_TYPE_FLOAT64) e.Float64 = fma(i, delta.Float64, start.Float64);
+    return e;
+}
+
+/* Whether two elements are the same. NaNs are, whatever their other bits. */
+static int same(uint32_t type, const void *a, const void *b, size_t width) {
+    DML_CUDA_SCALAR_UNION x = {{0}}, y = {{0}};
+    if (memcmp(a, b, width) == 0) return 1;
+    memcpy(&x, a, width), memcpy(&y, b, width);
+    return (type == DML_CUDA_TENSOR_DATA_TYPE_FLOAT32 && isnan(x.Float32) && isnan(y.Float32))
+           || (type == DML_CUDA_TENSOR_DATA_TYPE_FLOAT64 && isnan(x.Float64) && isnan(y.Float64));
+}
+
+enum way { OPERATOR, COMPILED_ARRAY, ARRAY_AT_ONCE, WAYS };
+
+/* One packed fill. */
+static DML_CUDA_STATUS fill(const struct machine *m, enum way way, uint32_t type, uint32_t width, uint32_t count,
+    DML_CUDA_SCALAR_UNION start, DML_CUDA_SCALAR_UNION delta, const char *options, void *to) {
+    const int64_t size = count;
+    const DML_CUDA_ARRAY array = ARRAY(to, 1, width, &size, NULL);
+    const DML_CUDA_BUFFER_TENSOR_DESC buffer = {type, 0, 1, &count, NULL, ((uint64_t)count * width + 3) / 4 * 4, 0};
+    const DML_CUDA_TENSOR_DESC tensor = {DML_CUDA_TENSOR_TYPE_BUFFER, &buffer};
+    const DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC sequence = {&tensor, type, start, delta};
+    const DML_CUDA_OPERATOR_DESC desc = {DML_CUDA_OPERATOR_FILL_VALUE_SEQUENCE, &sequence};
+    DML_CUDA_OPERATOR *op = NULL;
+    DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
+    DML_CUDA_STATUS status;
+    if (way == ARRAY_AT_ONCE)
+        return dml_cuda_fill_array(m->device, &array, type, &start, &delta, options, m->stream, &error);
+    if (way == COMPILED_ARRAY)
+        status = dml_cuda_compile_sequence(m->device, &array, type, &start, &delta, options, &compiled, &error);
+    else {
+        status = dml_cuda_create_operator(m->device, &desc, &op, &error);
+        if (status == 0) status = dml_cuda_compile_operator(m->device, op, options, &compiled, &error);
+    }
+    if (status == 0) status = dml_cuda_dispatch(compiled, NULL, 0, to, m->stream, &error);
+    dml_cuda_destroy_compiled_operator(compiled);
+    dml_cuda_destroy_operator(op);
+    return status;
+}
+
+static void fills(const struct machine *m) {
+    const uint32_t counts[] = {
+        1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 127, 129, 255, 257, 1023, 4096, 4097, 65537, 100003};
+    /* A driver takes 13 ms to compile a specialized kernel, so few are. */
+    const char *options[8] = {NULL, "specialize=always", "specialize=never alignment=1 in_place=never"};
+    unsigned char *memory = allocate(m, LARGEST), *found = malloc(LARGEST), *required = malloc(LARGEST);
+    size_t n, k, i;
+    for (k = 0; k < TYPE_COUNT * 2 * WAYS; ++k) {
+        const struct type *type = &TYPES[k / 2 % TYPE_COUNT];
+        const DML_CUDA_SCALAR_UNION *scalars = type->scalars[k % 2];
+        enum way way = (enum way)(k / 2 / TYPE_COUNT);
+        if (type->number == DML_CUDA_TENSOR_DATA_TYPE_FLOAT64 && way == OPERATOR) {
+            /* DirectML fills no FLOAT64. */
+            CHECK(
+                fill(m, way, type->number, 8, 1, scalars[0], scalars[1], NULL, memory) == DML_CUDA_STATUS_VALIDATION);
+            CHECK(dml_cuda_error_violation_count(error) > 0);
+            dml_cuda_destroy_error(error), error = NULL;
+            continue;
+        }
+        /* At a multiple of 16 bytes, and one element further. */
+        for (n = 0; n < 2 * sizeof counts / sizeof *counts; ++n) {
+            const uint32_t count = counts[n / 2], width = type->width;
+            const size_t first = GUARD + n % 2 * width, bytes = (size_t)count * width, all = first + bytes + GUARD;
+            memset(required, POISON, all), memset(found, 0, all);
+            upload(m, memory, required, all);
+            CHECK(fill(m, way, type->number, width, count, scalars[0], scalars[1], options[n % 8], memory + first)
+                  == 0);
+            download(m, found, memory, all);
+            if (type->number == DML_CUDA_TENSOR_DATA_TYPE_FLOAT16)
+                CHECK(fill(&host, way, type->number, width, count, scalars[0], scalars[1], NULL, required + first)
+                      == 0);
+            else
+                for (i = 0; i < count; ++i) {
+                    DML_CUDA_SCALAR_UNION e = element(type->number, (uint32_t)i, scalars[0], scalars[1]);
+                    memcpy(required + first + i * width, &e, width);
+                }
+            CHECK(memcmp(found, required, first) == 0
+                  && memcmp(found + first + bytes, required + first + bytes, GUARD) == 0);
+            for (i = 0;
+                i < count && same(type->number, found + first + i * width, required + first + i * width, width);)
+                ++i;
+            if (i < count)
+                fprintf(stderr, "type %u, way %d, %u elements: element %zu\n", type->number, (int)way, count, i);
+            CHECK(i == count);
+        }
+    }
+    /* Strides, and a size of 0. */
+    const int64_t sizes[] = {5, 4}, strides[] = {4, 28}, none[] = {5, 0};
+    DML_CUDA_ARRAY columns = ARRAY(memory, 2, 4, sizes, strides);
+    const DML_CUDA_SCALAR_UNION start = {.Int32 = 5}, delta = {.Int32 = -2};
+    memset(required, POISON, 112);
+    for (n = 0; n < 2; ++n) {
+        upload(m, memory, required, 112);
+        columns.Sizes = n == 0 ? none : sizes;
+        CHECK(dml_cuda_fill_array(
+                  m->device, &columns, DML_CUDA_TENSOR_DATA_TYPE_INT32, &start, &delta, NULL, m->stream, &error)
+              == 0);
+        for (i = 0; n == 1 && i < 20; ++i) {
+            int32_t value = 5 - 2 * (int32_t)i;
+            memcpy(required + i / 4 * 4 + i % 4 * 28, &value, 4);
+        }
+        download(m, found, memory, 112);
+        CHECK(memcmp(found, required, 112) == 0);
+    }
+    release(m, memory), free(found), free(required);
+}
+
+/* FLOAT64 is rounded once for every pair of zeros, denormals, normals, infinities and NaNs. */
+static void float64_edges(const struct machine *m) {
+    const double edges[] = {0, 4.9e-324, 2.2250738585072009e-308, DBL_MIN, 0.1, 0.99999999999999989, 1,
+        1.0000000000000002, 3, 123.456, 9007199254740992, 9007199254740994, 1e200, DBL_MAX / 2, DBL_MAX, HUGE_VAL,
+        -HUGE_VAL - -HUGE_VAL};
+    enum { EDGES = 2 * sizeof edges / sizeof *edges, COUNT = 500 };
+    double *memory = allocate(m, COUNT * 8 * EDGES * EDGES), *found = malloc(COUNT * 8 * EDGES * EDGES);
+    int n, i, wrong = 0;
+    DML_CUDA_SCALAR_UNION scalars[2];
+    for (n = 0; n < EDGES * EDGES; ++n) {
+        const int pair[] = {n / EDGES, n % EDGES};
+        for (i = 0; i < 2; ++i) scalars[i].Float64 = pair[i] % 2 ? -edges[pair[i] / 2] : edges[pair[i] / 2];
+        CHECK(fill(m, ARRAY_AT_ONCE, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, 8, COUNT, scalars[0], scalars[1], NULL,
+                  memory + n * COUNT)
+              == 0);
+    }
+    download(m, found, memory, COUNT * 8 * EDGES * EDGES);
+    for (n = 0; n < EDGES * EDGES * COUNT; ++n) {
+        const int pair[] = {n / COUNT / EDGES, n / COUNT % EDGES};
+        for (i = 0; i < 2; ++i) scalars[i].Float64 = pair[i] % 2 ? -edges[pair[i] / 2] : edges[pair[i] / 2];
+        DML_CUDA_SCALAR_UNION e =
+            element(DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, (uint32_t)(n % COUNT), scalars[0], scalars[1]);
+        wrong += !same(DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &found[n], &e, 8);
+    }
+    CHECK(wrong == 0);
+    release(m, memory), free(found);
+}
+
+/* As many elements as a fill can have, if the GPU has memory for them: windows around every power of two, and others.
+ */
+static void longest_float64(const struct machine *m) {
+    enum { WINDOW = 1024 };
+    static double found[WINDOW];
+    const DML_CUDA_SCALAR_UNION start = {.Float64 = -0.3}, delta = {.Float64 = 0.1};
+    const uint32_t count = UINT32_MAX;
+    size_t available = 0, all;
+    int n, i, wrong = 0;
+    if (m->is_gpu) MUST(driver.cuMemGetInfo_v2(&available, &all));
+    if (available < (size_t)count * 8 + (1u << 28)) return;
+    double *memory = allocate(m, (size_t)count * 8);
+    CHECK(fill(m, ARRAY_AT_ONCE, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, 8, count, start, delta, NULL, memory) == 0);
+    for (n = 0; n < 100; ++n) {
+        const size_t last = (size_t)count - WINDOW, power = ((size_t)1 << n % 33);
+        const size_t middle = n < 33 ? (power > WINDOW / 2 ? power - WINDOW / 2 : 0) : next() % last;
+        const size_t first = middle < last ? middle : last;
+        download(m, found, memory + first, sizeof found);
+        for (i = 0; i < WINDOW; ++i)
+            wrong += found[i] != fma((double)(first + (size_t)i), delta.Float64, start.Float64);
+    }
+    CHECK(wrong == 0);
+    release(m, memory);
+}
+
+/* The shapes are of three dimensions. The second is the axis. */
+static const int64_t SHAPES[][3] = {{1, 1, 1}, {1, 100003, 1}, {301, 2, 1}, {203, 8, 1}, {101, 16, 1}, {33, 31, 1},
+    {9, 1000, 1}, {3, 4097, 1}, {2, 20000, 1}, {2, 7, 16}, {3, 31, 33}, {2, 100, 5}, {4, 17, 3}, {2, 64, 64},
+    {2, 40, 256}, {1, 600, 37}, {3, 40, 15}};
+enum { SHAPE_COUNT = sizeof SHAPES / sizeof *SHAPES, LONGEST = 1024 };
+
+/* Fills lengths of every kind, as 64 bits each. */
+static void random_lengths(uint64_t *lengths, size_t count, uint64_t axis) {
+    for (size_t n = 0; n < count; ++n) {
+        const uint64_t kinds[] = {
+            0, 1, axis, axis - 1, axis + 1, UINT64_MAX, (uint64_t)1 << 32, next() % (axis + 1), next() % (axis + 1)};
+        lengths[n] = kinds[next() % (sizeof kinds / sizeof *kinds)];
+    }
+}
+
+static void reverse(unsigned char *to, const unsigned char *from, const int64_t *sizes, size_t width,
+    const uint64_t *lengths, int varies) {
+    const size_t outer = (size_t)sizes[0], axis = (size_t)sizes[1], inner = (size_t)sizes[2];
+    for (size_t n = 0; n < outer * axis * inner; ++n) {
+        const size_t a = n / inner / axis, t = n / inner % axis, b = n % inner;
+        const uint64_t length =
+            lengths[varies ? a * inner + b : a] < axis ? lengths[varies ? a * inner + b : a] : axis;
+        const size_t source = t < length ? (size_t)length - 1 - t : t;
+        memcpy(to + n * width, from + ((a * axis + source) * inner + b) * width, width);
+    }
+}
+
+/* One reversal, of arrays or, for widths of a data type, by a descriptor. */
+static DML_CUDA_STATUS run_reversal(const struct machine *m, enum way way, const DML_CUDA_ARRAY *from,
+    const DML_CUDA_ARRAY *by, const DML_CUDA_ARRAY *to, const char *options) {
+    const void *inputs[] = {from->Data, by->Data};
+    DML_CUDA_OPERATOR *op = NULL;
+    DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
+    DML_CUDA_STATUS status;
+    if (way == ARRAY_AT_ONCE) return dml_cuda_reverse_arrays(m->device, from, by, to, 1, options, m->stream, &error);
+    if (way == COMPILED_ARRAY)
+        status = dml_cuda_compile_reversal(m->device, from, by, to, 1, options, &compiled, &error);
+    else {
+        const uint32_t types[] = {0, DML_CUDA_TENSOR_DATA_TYPE_UINT8, DML_CUDA_TENSOR_DATA_TYPE_FLOAT16, 0,
+            DML_CUDA_TENSOR_DATA_TYPE_INT32, 0, 0, 0, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64};
+        const uint32_t sizes[] = {(uint32_t)from->Sizes[0], (uint32_t)from->Sizes[1], (uint32_t)from->Sizes[2]};
+        const uint32_t ones[] = {sizes[0], 1, sizes[2]},
+                       strides[] = {by->Sizes[2] == 1 ? 1 : sizes[2], 0, by->Sizes[2] != 1};
+        const uint64_t bytes = (uint64_t)sizes[0] * sizes[1] * sizes[2] * from->ElementSizeInBytes;
+        const uint64_t lengths = (uint64_t)(by->Sizes[0] * by->Sizes[2]) * by->ElementSizeInBytes;
+        const DML_CUDA_BUFFER_TENSOR_DESC data = {
+            types[from->ElementSizeInBytes], 0, 3, sizes, NULL, (bytes + 3) / 4 * 4, 0};
+        const DML_CUDA_BUFFER_TENSOR_DESC of_lengths = {
+            by->ElementSizeInBytes == 4 ? 3 : 10, 0, 3, ones, strides, lengths, 0};
+        const DML_CUDA_TENSOR_DESC tensors[] = {
+            {DML_CUDA_TENSOR_TYPE_BUFFER, &data}, {DML_CUDA_TENSOR_TYPE_BUFFER, &of_lengths}};
+        const DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC reversal = {&tensors[0], &tensors[1], &tensors[0], 1};
+        const DML_CUDA_OPERATOR_DESC desc = {DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES, &reversal};
+        status = dml_cuda_create_operator(m->device, &desc, &op, &error);
+        if (status == 0) status = dml_cuda_compile_operator(m->device, op, options, &compiled, &error);
+    }
+    if (status == 0) status = dml_cuda_dispatch(compiled, inputs, 2, (void *)(size_t)to->Data, m->stream, &error);
+    dml_cuda_destroy_compiled_operator(compiled);
+    dml_cuda_destroy_operator(op);
+    return status;
+}
+
+static void reversals(const struct machine *m) {
+    const size_t widths[] = {1, 2, 4, 8, 3, 12, 16};
+    const char *options[8] = {NULL, "specialize=always", "specialize=never"};
+    enum { MEMORY = 4 * LARGEST };
+    unsigned char *from = allocate(m, MEMORY), *to = allocate(m, MEMORY), *by = allocate(m, 8 * 3 * LONGEST);
+    unsigned char *input = malloc(MEMORY), *required = malloc(MEMORY), *found = malloc(MEMORY);
+    static uint64_t lengths[3 * LONGEST];
+    static uint32_t narrow[3 * LONGEST];
+    for (size_t k = 0; k < SHAPE_COUNT * 7 * WAYS * 8; ++k) {
+        const int64_t *sizes = SHAPES[k % SHAPE_COUNT];
+        const size_t width = widths[k / SHAPE_COUNT % 7], kind = k / SHAPE_COUNT / 7 / WAYS;
+        const enum way way = (enum way)(k / SHAPE_COUNT / 7 % WAYS);
+        const int in_place = kind & 1, wide = kind >> 1 & 1, varies = kind >> 2 & 1;
+        /* At a multiple of 16 bytes, one element further, or, for arrays, at an odd address. */
+        const size_t past = k % 4 == 3 && way != OPERATOR ? 1 : k % 2 ? width : 0;
+        const size_t first = GUARD + past, bytes = (size_t)(sizes[0] * sizes[1] * sizes[2]) * width;
+        const size_t all = first + bytes + GUARD, count = (size_t)(sizes[0] * (varies ? sizes[2] : 1));
+        const int64_t of_lengths[] = {sizes[0], 1, varies ? sizes[2] : 1};
+        if (way == OPERATOR && k / SHAPE_COUNT % 7 >= 4) continue;
+        random_lengths(lengths, count, (uint64_t)sizes[1]);
+        for (size_t n = 0; n < count; ++n) {
+            narrow[n] = (uint32_t)lengths[n];
+            if (!wide) lengths[n] = narrow[n];
+        }
+        upload(m, by, wide ? (void *)lengths : (void *)narrow, count * (wide ? 8 : 4));
+        for (size_t n = 0; n < all; ++n) input[n] = (unsigned char)next();
+        memcpy(required, input, all);
+        if (!in_place) memset(required, POISON, all);
+        upload(m, from, input, all), upload(m, to, required, all);
+        reverse(required + first, input + first, sizes, width, lengths, varies);
+        const DML_CUDA_ARRAY source = ARRAY(from + first, 3, width, sizes, NULL),
+                             target = ARRAY(to + first, 3, width, sizes, NULL);
+        const DML_CUDA_ARRAY length = ARRAY(by, 3, wide ? 8 : 4, of_lengths, NULL);
+        CHECK(run_reversal(m, way, &source, &length, in_place ? &source : &target, options[k % 8]) == 0);
+        download(m, found, in_place ? from : to, all);
+        const int right = memcmp(found, required, all) == 0;
+        if (!right)
+            fprintf(stderr, "[%d, %d, %d], width %zu, kind %zu, way %d\n", (int)sizes[0], (int)sizes[1],
+                (int)sizes[2], width, kind, (int)way);
+        CHECK(right);
+        if (!in_place) download(m, found, from, all), CHECK(memcmp(found, input, all) == 0);
+    }
+    release(m, from), release(m, to), release(m, by), free(input), free(required), free(found);
+}
+
+/* A failed call writes nothing, and the device goes on. */
+static void failing_calls(const struct machine *m) {
+    const int64_t sizes[] = {2, 4}, of_lengths[] = {2, 1};
+    const float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const uint32_t lengths[2] = {2, 4};
+    float found[8];
+    unsigned char *from = allocate(m, 64);
+    uint32_t *by = allocate(m, 8);
+    DML_CUDA_DEVICE *none = NULL;
+    DML_CUDA_ARRAY array = ARRAY(from, 2, 4, sizes, NULL), length = ARRAY(by, 2, 4, of_lengths, NULL), other = array;
+    upload(m, from, data, sizeof data), upload(m, by, lengths, sizeof lengths);
+    other.Data = from + 4;
+    struct {
+        DML_CUDA_STATUS found, required;
+    } statuses[] = {
+        {dml_cuda_reverse_arrays(m->device, &array, &length, &array, 1, "in_place=never", m->stream, NULL),
+            DML_CUDA_STATUS_BINDING},
+        {dml_cuda_reverse_arrays(m->device, &array, &length, &other, 1, NULL, m->stream, NULL),
+            DML_CUDA_STATUS_BINDING},
+        {dml_cuda_reverse_arrays(m->device, &array, &length, &array, 1, "select=best", m->stream, NULL),
+            DML_CUDA_STATUS_INVALID_ARGUMENT},
+        {dml_cuda_reverse_arrays(m->device, &array, &length, &array, 2, NULL, m->stream, NULL),
+            DML_CUDA_STATUS_INVALID_ARGUMENT},
+        {dml_cuda_create_cuda_device(4096, 0, &none, NULL), DML_CUDA_STATUS_DEVICE},
+    };
+    for (size_t n = 0; n < sizeof statuses / sizeof *statuses; ++n) CHECK(statuses[n].found == statuses[n].required);
+    /* A GPU reads lengths and writes numbers whole. */
+    other = length, other.Data = (unsigned char *)by + 1;
+    const DML_CUDA_SCALAR_UNION one = {.Float32 = 1};
+    DML_CUDA_ARRAY odd = array;
+    odd.Data = from + 1;
+    if (m->is_gpu) {
+        CHECK(dml_cuda_reverse_arrays(m->device, &array, &other, &array, 1, NULL, m->stream, NULL)
+              == DML_CUDA_STATUS_BINDING);
+        CHECK(
+            dml_cuda_fill_array(m->device, &odd, DML_CUDA_TENSOR_DATA_TYPE_FLOAT32, &one, &one, NULL, m->stream, NULL)
+            == DML_CUDA_STATUS_BINDING);
+    }
+    download(m, found, from, sizeof found);
+    CHECK(memcmp(found, data, sizeof data) == 0);
+    CHECK(dml_cuda_reverse_arrays(m->device, &array, &length, &array, 1, "in_place=always", m->stream, &error) == 0);
+    download(m, found, from, sizeof found);
+    CHECK(found[0] == 2 && found[1] == 1 && found[2] == 3 && found[4] == 8 && found[7] == 5);
+    release(m, from), release(m, by);
+}
+
+/* A fill and a reversal in a CUDA graph read their memory at every launch. A stream waits for another's work. */
+static void streams_and_graphs(const struct machine *m) {
+    enum { COUNT = 1 << 24 };
+    const int64_t sizes[] = {1, COUNT}, of_lengths[] = {1, 1};
+    const DML_CUDA_SCALAR_UNION start = {.Float64 = 0.5}, delta = {.Float64 = 2};
+    const uint32_t ends[] = {COUNT, 1000, 0};
+    double *from = allocate(m, COUNT * 8), *to = allocate(m, COUNT * 8), found[2];
+    uint32_t *by = allocate(m, 4);
+    void *second, *graph, *replayed;
+    const DML_CUDA_ARRAY source = ARRAY(from, 2, 8, sizes, NULL), target = ARRAY(to, 2, 8, sizes, NULL),
+                         length = ARRAY(by, 2, 4, of_lengths, NULL);
+    struct machine other = *m;
+    MUST(driver.cuStreamCreate(&second, 1));
+    other.stream = second;
+    for (size_t n = 0; n < 3; ++n) {
+        const double values[] = {-1.0 * (double)n, -2};
+        upload(m, by, &ends[n], 4), upload(m, from, values, 16);
+        CHECK(dml_cuda_fill_array(
+                  m->device, &source, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, m->stream, &error)
+              == 0);
+        CHECK(dml_cuda_wait_for_stream(m->device, second, m->stream, &error) == 0);
+        CHECK(dml_cuda_reverse_arrays(m->device, &source, &length, &target, 1, NULL, second, &error) == 0);
+        download(&other, found, to, 8);
+        CHECK(found[0] == 0.5 + 2.0 * (ends[n] == 0 ? 0 : ends[n] - 1));
+        MUST(driver.cuStreamSynchronize(m->stream));
+    }
+    MUST(driver.cuStreamBeginCapture_v2(m->stream, 1));
+    CHECK(dml_cuda_fill_array(
+              m->device, &source, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, m->stream, &error)
+          == 0);
+    CHECK(dml_cuda_reverse_arrays(m->device, &source, &length, &source, 1, NULL, m->stream, &error) == 0);
+    MUST(driver.cuStreamEndCapture(m->stream, &graph));
+    MUST(driver.cuGraphInstantiateWithFlags(&replayed, graph, 0));
+    for (size_t n = 0; n < 3; ++n) {
+        upload(m, by, &ends[n], 4);
+        MUST(driver.cuGraphLaunch(replayed, m->stream));
+        download(m, found, from, 16);
+        CHECK(found[0] == 0.5 + 2.0 * (ends[n] == 0 ? 0 : ends[n] - 1));
+        CHECK(found[1] == (ends[n] == 0 ? 2.5 : found[0] - 2));
+    }
+    release(m, from), release(m, to), release(m, by);
+}
+
+/* What a thread does with a device that others use too, and without a current context. */
+struct thread {
+    pthread_t id;
+    const struct machine *machine;
+    DML_CUDA_ARRAY data, by;
+    DML_CUDA_STATUS status;
+};
+static void *run_thread(void *argument) {
+    struct thread *t = argument;
+    for (int n = 0; n < 201; ++n)
+        t->status |= dml_cuda_reverse_arrays(
+            t->machine->device, &t->data, &t->by, &t->data, 1, NULL, t->machine->stream, NULL);
+    return NULL;
+}
+static void threads(const struct machine *machines, size_t count) {
+    enum { THREADS = 8 };
+    static struct thread all[THREADS];
+    static const int64_t sizes[] = {2, 5}, of_lengths[] = {2, 1};
+    const uint32_t lengths[] = {3, 5};
+    for (size_t n = 0; n < THREADS; ++n) {
+        const struct machine *m = &machines[n % count];
+        const uint16_t data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, (uint16_t)n};
+        if (m->is_gpu) {
+            void *context;
+            MUST(driver.cuDevicePrimaryCtxRetain(&context, (int)(n % count)));
+            MUST(driver.cuCtxSetCurrent(context));
+        }
+        void *memory = allocate(m, sizeof data), *by = allocate(m, sizeof lengths);
+        upload(m, memory, data, sizeof data), upload(m, by, lengths, sizeof lengths);
+        all[n] = (struct thread){
+            .machine = m, .data = ARRAY(memory, 2, 2, sizes, NULL), .by = ARRAY(by, 2, 4, of_lengths, NULL)};
+    }
+    for (size_t n = 0; n < THREADS; ++n) MUST(pthread_create(&all[n].id, NULL, run_thread, &all[n]));
+    for (size_t n = 0; n < THREADS; ++n) {
+        const uint16_t required[] = {3, 2, 1, 4, 5, (uint16_t)n, 9, 8, 7, 6};
+        uint16_t found[10];
+        MUST(pthread_join(all[n].id, NULL));
+        download(all[n].machine, found, all[n].data.Data, sizeof found);
+        CHECK(all[n].status == 0 && memcmp(found, required, sizeof found) == 0);
+    }
+}
+
+static void everything(const struct machine *m) {
+    fills(m);
+    float64_edges(m);
+    reversals(m);
+    failing_calls(m);
+}
+
+int main(void) {
+    static struct machine gpus[16];
+    uint32_t gpu_count = 0;
+    const char *required = getenv("REQUIRE_CUDA");
+    host = cpu_machine();
+    if (dml_cuda_cuda_device_count(&gpu_count, &error) != 0 && required != NULL && strcmp(required, "1") == 0) {
+        fprintf(stderr, "REQUIRE_CUDA=1, but %s\n", dml_cuda_error_message(error));
+        return 2;
+    }
+    dml_cuda_destroy_error(error), error = NULL;
+    everything(&host);
+    threads(&host, 1);
+    if (gpu_count > 0) load_driver();
+    for (uint32_t n = 0; n < gpu_count && n < 16; ++n) {
+        gpus[n] = gpu_machine(n);
+        CHECK(strcmp(dml_cuda_device_name(gpus[n].device), "CPU") != 0);
+        everything(&gpus[n]);
+        longest_float64(&gpus[n]);
+        streams_and_graphs(&gpus[n]);
+        printf("GPU %u, %s\n", n, dml_cuda_device_name(gpus[n].device));
+    }
+    if (gpu_count > 0) threads(gpus, gpu_count < 16 ? gpu_count : 16);
+    if (failures == 0) printf("%lu checks are right on the CPU and %u GPUs\n", checks, gpu_count);
+    return failures != 0;
+}

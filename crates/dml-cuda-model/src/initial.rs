@@ -37,24 +37,29 @@ impl Values {
         };
         let width = (data_type.size_in_bits() / 8) as usize;
         let most = count.min(PART / width as u64);
-        let (mut next, plus) = (first, plus(data_type));
+        let (mut next, mut done) = (first, 0);
         let mut part = first.to_le_bytes()[..width].repeat(most as usize);
-        // All eight bytes of an element are stored, and the next one overwrites what is too much.
-        part.resize(part.len() + 8, 0);
-        let mut done = 0;
         while done < count {
-            let now = most.min(count - done) as usize * width;
+            let now = most.min(count - done);
+            let part = &mut part[..now as usize * width];
             if let Some(delta) = delta {
-                for at in (0..now).step_by(width) {
-                    part[at..at + 8].copy_from_slice(&next.to_le_bytes());
-                    next = plus(next, delta);
-                }
+                next = count_up(part, data_type, next, delta);
             }
-            write(&part[..now])?;
-            done += (now / width) as u64;
+            write(part)?;
+            done += now;
         }
         Ok(())
     }
+}
+
+/// Fills a part with elements from `next` on. Returns the element after them.
+fn count_up(part: &mut [u8], data_type: TensorDataType, mut next: u64, delta: u64) -> u64 {
+    let (width, plus) = ((data_type.size_in_bits() / 8) as usize, plus(data_type));
+    for element in part.chunks_exact_mut(width) {
+        element.copy_from_slice(&next.to_le_bytes()[..width]);
+        next = plus(next, delta);
+    }
+    next
 }
 
 /// The sum of two elements in the arithmetic of the type, as in DxDispatch.

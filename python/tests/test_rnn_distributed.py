@@ -18,11 +18,6 @@ STEPS, LENGTHS = 9, ([9, 3, 5, 1], [2, 9, 4, 4])  # of each process
 NEAR = {"atol": 1e-4, "rtol": 1e-4}  # cuDNN's two forms round differently
 
 
-def padded_by_packing(rnn, x, lengths):
-    packed = pytorch.pack_padded_sequence(x, lengths, enforce_sorted=False)
-    return pytorch.pad_packed_sequence(torch.nn.LSTM.forward(rnn, packed)[0])[0]
-
-
 def run(model, x, lengths, way):
     if way == "lengths":
         return model(x, lengths=lengths)[0]
@@ -41,28 +36,25 @@ def process(rank, folder):
     torch.manual_seed(0)
     rnn = torch.nn.LSTM(6, 8, num_layers=2, bidirectional=True).to(device)
     data = [(torch.randn(STEPS, 4, 6).to(device), torch.tensor(lengths)) for lengths in LENGTHS]
-    # DDP and FSDP2 take the mean of the gradients.
-    total = sum(padded_by_packing(rnn, *given).sin().sum() for given in data) / 2
-    required = dict(zip(dict(rnn.named_parameters()), torch.autograd.grad(total, list(rnn.parameters()))))
-    of_rank = padded_by_packing(rnn, *data[rank]).detach()
-
     mesh = dist.device_mesh.init_device_mesh(device.type, (2,))
+    wrappers = torch.nn.parallel.DistributedDataParallel, lambda module: fully_shard(module, mesh=mesh)
     converted = dt.convert_rnns(copy.deepcopy(rnn))
-    sharded = fully_shard(copy.deepcopy(converted), mesh=mesh)
-    models = [torch.nn.parallel.DistributedDataParallel(copy.deepcopy(converted)), sharded]
-    for model in models:
+    of_rank = run(rnn, *data[rank], "theirs").detach()
+    for wrap in wrappers:
+        required, model = wrap(copy.deepcopy(rnn)), wrap(copy.deepcopy(converted))
+        run(required, *data[rank], "theirs").sin().sum().backward()
         for way in ("lengths", "ours", "theirs"):
             model.zero_grad()
             output = run(model, *data[rank], way)
             torch.testing.assert_close(output, of_rank, **NEAR)
             output.sin().sum().backward()
-            for name, weight in model.named_parameters():
-                gradient = weight.grad.full_tensor() if model is sharded else weight.grad
-                torch.testing.assert_close(gradient, required[name.removeprefix("module.")], **NEAR)
+            for weight, same in zip(model.parameters(), required.parameters(), strict=True):
+                pair = (getattr(part.grad, "full_tensor", lambda grad=part.grad: grad)() for part in (weight, same))
+                torch.testing.assert_close(*pair, **NEAR)
 
     # A checkpoint of PyTorch's module fits the converted one, sharded or not.
     checkpoint.save({"rnn": rnn.state_dict()}, checkpoint_id=f"{folder}/saved")
-    for model in (sharded, converted):
+    for model in (model, converted):
         with torch.no_grad():
             for weight in model.parameters():
                 weight.zero_()
@@ -80,11 +72,11 @@ class Distributed(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             torch.multiprocessing.spawn(process, (folder,), nprocs=2)
 
-    @unittest.skipIf(GPUS < 2, "fewer than two GPUs")
+    @unittest.skipIf(GPUS < 2, "fewer than two GPUs" if GPUS else "no PyTorch with a GPU")
     def test_two_gpus_of_one_process(self):
         x, lengths = torch.randn(STEPS, 4, 6), torch.tensor(LENGTHS[0])
         rnn = dt.LSTM(6, 8, bidirectional=True)
-        required = padded_by_packing(rnn, x, lengths)
+        required = run(torch.nn.LSTM.forward.__get__(rnn), x, lengths, "theirs")
         for current in range(2):
             with torch.cuda.device(current):
                 for device in ("cuda:1", "cuda:0"):  # a module that moves

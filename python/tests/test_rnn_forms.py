@@ -16,18 +16,34 @@ from dml_cuda.torch import rnn as rnn_module
 RECORDS = pathlib.Path(__file__).parents[2] / "benches/record"
 
 
+def record(name):
+    """The rows of a record of every form: the RNN, [T, B, F], lengths, whether with gradients, and the times."""
+    with open(RECORDS / name / "2026-11-28-rnn-forms.csv") as file:
+        for row in csv.DictReader(file, delimiter=";"):
+            steps, batch, features, hidden, layers = (int(row[name]) for name in ("T", "B", "F", "H", "layers"))
+            kind, options = ("RNN", {"nonlinearity": "relu"}) if row["kind"] == "relu" else (row["kind"], {})
+            both = row["directions"] == "2"
+            rnn = getattr(torch.nn, kind)(features, hidden, layers, bidirectional=both, device="meta", **options)
+            size, lengths = (steps, batch, features), [*map(int, row["lengths"].split())]
+            yield rnn, size, lengths, row["mode"] == "training", row
+
+
+class OnGpu:
+    """What a choice looks at of a tensor on a GPU."""
+
+    is_cuda = True
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = shape, dtype
+
+
 class Forms(unittest.TestCase):
     def test_lstms_on_a_cpu_run_in_forms_that_were_fast(self):
         """Held to times of packing and of every form, with lengths on the host."""
         gains, best = [], []
-        with open(RECORDS / "amd-epyc/2026-11-28-rnn-forms.csv") as file:
-            rows = list(csv.DictReader(file, delimiter=";"))
-        for row in rows:
-            steps, batch, features, hidden, layers = (int(row[name]) for name in ("T", "B", "F", "H", "layers"))
-            lstm = torch.nn.LSTM(features, hidden, layers, bidirectional=row["directions"] == "2", device="meta")
-            x, lengths = torch.empty(steps, batch, features), [*map(int, row["lengths"].split())]
-            with torch.set_grad_enabled(row["mode"] == "training"):
-                form = forms.form(lstm, x, steps, lengths, True)
+        for lstm, size, lengths, with_gradients, row in record("amd-epyc"):
+            with torch.set_grad_enabled(with_gradients):
+                form = forms.form(lstm, torch.empty(size), size[0], lengths, True)
             packed = float(row["packed"])
             times = {"packed": packed, **{n: float(row[f"kept {n}"]) for n in (1, 2, 4, 8)}}
             if form != "whole":
@@ -36,6 +52,22 @@ class Forms(unittest.TestCase):
         self.assertGreater(len(gains), 150)
         self.assertGreater(statistics.geometric_mean(gains), 0.96 * statistics.geometric_mean(best))
         self.assertLessEqual(sum(gain < 1 / 1.05 for gain in gains), 0.01 * len(gains))
+
+    def test_calls_on_a_gpu_run_in_forms_that_were_fast(self):
+        gains, best = [], []
+        for rnn, size, lengths, with_gradients, row in record("nvidia-h200"):
+            x = OnGpu(size, getattr(torch, row["dtype"]))
+            is_sparse = sum(lengths) < 0.25 * size[0] * size[1]  # packed for its memory
+            for way, is_kept in (("kept", True), ("theirs", False)):
+                with torch.set_grad_enabled(with_gradients):
+                    form = forms.form(rnn, x, size[0], lengths, is_kept)
+                if form != "whole" and not (is_sparse and with_gradients):
+                    packed, padded = float(row["packed"]), float(row[f"{way} 1"])
+                    gains.append(packed / (packed if form == "packed" else padded))
+                    best.append(packed / min(packed, padded))
+        self.assertGreater(len(gains), 700)
+        self.assertGreater(statistics.geometric_mean(gains), 0.97 * statistics.geometric_mean(best))
+        self.assertLessEqual(sum(gain < 1 / 1.05 for gain in gains), 0.007 * len(gains))
 
     def test_steps_after_the_longest_sequence_are_not_run(self):
         for first, lengths in itertools.product((False, True), ([20] * 4, [20, 5, 0, 7], [0] * 4)):

@@ -22,7 +22,7 @@ PROGRAM = """if True:
         for part in name.split(".")[1:-1]:
             owner = getattr(owner, part)
         if owner is torch._VF:
-            torch._VF = owner = types.SimpleNamespace(_unpack_dual=None)
+            torch._VF = owner = types.SimpleNamespace(_unpack_dual=None, _pad_packed_sequence=None)
         delattr(owner, name.rpartition(".")[2])
         try:
             import dml_cuda.torch

@@ -25,6 +25,7 @@ NAMES = {
     "torch._C._len_torch_dispatch_stack": ("reversals", _SEEN),
     "torch._decomp.decomposition_table": ("the error of torch.onnx.export without a translation table", _SEEN),
     "torch._decomp.meta_table": ("the error of torch.onnx.export without a translation table", _SEEN),
+    "torch._VF._pad_packed_sequence": ("RNNs with lengths", _SEEN),
     "torch._VF._unpack_dual": ("forward-mode derivatives", _SEEN),
     "torch._compile._disable_dynamo": ("RNNs with lengths beside torch.compile", _SEEN),
     "torch.autograd.forward_ad._current_level": ("reversals", _SEEN),

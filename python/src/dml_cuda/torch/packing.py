@@ -62,6 +62,12 @@ class Padded:
         """Another batch of the same lengths."""
         return self.keep(padded, self.lengths, self.is_sorted)
 
+    def packed_like(self, packed: PackedSequence) -> "Padded":
+        """A batch of the same lengths that is packed."""
+        of = self.like(packed.data)
+        of._packed = packed
+        return of
+
     @property
     def is_kept(self) -> bool:
         """Whether the padded batch still is what this pack holds."""
@@ -157,7 +163,8 @@ def pad_packed_sequence(
     (tensor([[1, 3],
             [2, 0]]), tensor([2, 1]))
     """
-    unpack = _unpack if type(sequence) is Padded and sequence.is_kept else _as_they_are[1]
+    is_ours = type(sequence) is Padded and (sequence.is_kept or (sequence.lengths.is_cpu and not _is_recorded()))
+    unpack = _unpack if is_ours else _as_they_are[1]
     return unpack(sequence, batch_first, padding_value, total_length)  # type: ignore[no-any-return]
 
 
@@ -181,16 +188,26 @@ def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: 
     return Padded.keep(x.clone(memory_format=torch.contiguous_format), kept, enforce_sorted)
 
 
+def padded_of(packed: Any, batch_first: bool, padding_value: float, total_length: int) -> torch.Tensor:
+    """PyTorch's ``pad_packed_sequence`` without the lengths, for whose order it waits for a GPU."""
+    data, sizes, _, back = packed
+    padded, _ = private("torch._VF._pad_packed_sequence")(data, sizes, batch_first, padding_value, total_length)
+    return padded if back is None else padded.index_select(0 if batch_first else 1, back)  # type: ignore[no-any-return]
+
+
 def _unpack(sequence: Padded, batch_first: bool, padding_value: float, total_length: int | None) -> Any:
     x, lengths = sequence.padded, sequence.lengths
-    steps = x.shape[0]
+    steps = len(x if sequence.is_kept else sequence.batch_sizes)
     if total_length is not None and total_length != steps:
         if lengths.is_cpu and total_length < steps:
             raise ValueError(
                 "Expected total_length to be at least the length of the longest sequence in input, "
                 f"but got total_length={total_length} and max sequence length being {steps}"
             )
-        x = torch.nn.functional.pad(x, [0, 0] * (x.dim() - 1) + [0, total_length - steps])
+        if sequence.is_kept:
+            x = torch.nn.functional.pad(x, [0, 0] * (x.dim() - 1) + [0, total_length - steps])
+    if not sequence.is_kept:
+        return padded_of(sequence.pack(), batch_first, padding_value, total_length or steps), lengths.clone()
     padding = padding_of(x, lengths)
     if not batch_first:
         return x.masked_fill(padding, padding_value), lengths.clone()

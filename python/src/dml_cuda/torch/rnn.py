@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import PackedSequence
 from .._arguments import check_batch, host_lengths
 from . import forms
 from .operators import as_lengths, check_tensor, is_tracing, watched
-from .packing import PACK, PAD, Padded, lengths_of, rows_of, uncompiled
+from .packing import PACK, Padded, lengths_of, padded_of, rows_of, uncompiled
 from .padded import chosen_form, run_padded
 
 
@@ -85,8 +85,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             return self._plain(input, hx)
         if form == "packed":
             packed, states = self._plain(PACK(x, torch.tensor(host), enforce_sorted=False), hx)
-            output, _ = PAD(packed, self.batch_first, total_length=x.shape[0])
-            return output, states
+            return padded_of(packed, self.batch_first, 0.0, len(x)), states
         if form == 1:
             return run_padded(self, x, lengths, hx, has_empty=not host or min(host) < 1)
         return self._run_cut(x, host, hx, form)
@@ -113,7 +112,8 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         host = forms.on_host(x, lengths)
         form = forms.form(self, x, x.shape[0], host, True)
         if form == "packed":
-            return self._plain(packed.pack(), hx)
+            output, states = self._plain(packed.pack(), hx)
+            return packed.packed_like(output), states  # type: ignore[return-value]
         self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
         if form == "whole":
             output, states = self._plain_in_time(x, hx)

@@ -2,7 +2,7 @@
 //! its own baseline, whose result it checks.
 
 use std::process::ExitCode;
-use std::sync::LazyLock;
+use std::sync::{Mutex, PoisonError};
 
 use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
 
@@ -189,14 +189,14 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
     Ok(())
 }
 
-/// Bytes are cast from whole numbers, which are made much faster than byte by byte.
-static RANDOM: LazyLock<Vec<u64>> = LazyLock::new(|| {
-    let mut state = 7;
-    std::iter::repeat_with(|| random(&mut state)).take(RANDOM_BYTES.div_ceil(8)).collect()
-});
-
+/// Writes the same bytes again after `RANDOM_BYTES`. They are cast from whole numbers, which are made much faster than
+/// byte by byte, and only as many as a buffer needs.
 fn write_random_bytes(buffer: &Buffer) -> Result<()> {
-    let bytes = bytemuck::cast_slice(&RANDOM);
+    static RANDOM: Mutex<(u64, Vec<u64>)> = Mutex::new((7, Vec::new()));
+    let (state, numbers) = &mut *RANDOM.lock().unwrap_or_else(PoisonError::into_inner);
+    let needed = buffer.size_in_bytes().min(RANDOM_BYTES as u64).div_ceil(8) as usize;
+    numbers.extend(std::iter::repeat_with(|| random(state)).take(needed.saturating_sub(numbers.len())));
+    let bytes = bytemuck::cast_slice(numbers);
     Ok(parts(buffer).try_for_each(|(at, length)| buffer.write(at, &bytes[..length]))?)
 }
 

@@ -17,7 +17,8 @@ const IN_PLACE: u32 = u32::MAX;
 /// Builds the emulator. `None` if there is no C++ compiler with sanitizers.
 fn build(folder: &Path) -> Option<PathBuf> {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-    let flags = ["-std=c++17", "-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    // -O1 takes twice as long to compile, and does not run faster.
+    let flags = ["-std=c++17", "-Og", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     let compile = |arguments: &[&str]| {
         Command::new(&compiler)
             .args(flags)

@@ -4,7 +4,8 @@
 
 use crate::outside::{Memory, Outside};
 use dml_cuda::{Address, BindingError, BufferTensorDesc, Device, DispatchError, RawStream, TensorDataType, TensorRole};
-use dml_cuda_testing::{assert_same, cases, compile, devices, lanes, oracle, POISON};
+use dml_cuda_testing::cases::{self, Case};
+use dml_cuda_testing::{assert_same, compile, devices, in_threads, lanes, oracle, POISON};
 
 /// The bytes from the first element of a tensor to its last, which TotalTensorSizeInBytes rounds up.
 fn span(tensor: &BufferTensorDesc) -> usize {
@@ -14,32 +15,39 @@ fn span(tensor: &BufferTensorDesc) -> usize {
 
 #[test]
 fn the_case_table_is_right_at_every_alignment() {
+    const PARTS: usize = 16;
+    let table = cases::all();
     for device in devices("the_case_table_is_right_at_every_alignment") {
-        let outside = Outside::new(&device);
-        for (n, case) in cases::all().iter().enumerate() {
-            let operator = compile(&device, &case.desc);
-            let output = case.desc.output_tensor();
-            // How many bytes past a multiple of 16 each tensor begins.
-            let lead = |factor| (n * factor % 16) * oracle::width(output);
-            let spans = case.desc.input_tensors().into_iter().map(span);
-            let inputs: Vec<&[u8]> = case.inputs.iter().zip(spans).map(|(bytes, span)| &bytes[..span]).collect();
-            let mut memory: Vec<Memory> =
-                inputs.iter().zip([lead(5), 8]).map(|(bytes, lead)| outside.memory(bytes, lead)).collect();
-            let addresses: Vec<u64> = memory.iter().map(Memory::tensor).collect();
-            if !case.in_place {
-                memory.insert(0, outside.memory(&vec![POISON; span(output)], lead(3)));
-            }
-            // SAFETY: the memory is initialized, as large as the tensors, and nothing else uses it.
-            unsafe { outside.dispatch(&operator, &addresses, memory[0].tensor()) }.expect("the pointers are right");
-            let mut found = memory[0].read();
-            // The memory has no bytes past the last element.
-            let expected = case.expected();
-            found.extend_from_slice(&expected[found.len()..]);
-            assert_same(&device, &case.desc, &found, &expected);
-            let unchanged = memory[1..].iter().rev().zip(inputs.iter().rev());
-            unchanged.for_each(|(memory, before)| assert_eq!(memory.read(), *before, "an input was written"));
-        }
+        in_threads(PARTS, |part| {
+            let outside = Outside::new(&device);
+            table.iter().enumerate().skip(part).step_by(PARTS).for_each(|(n, case)| check(&device, &outside, n, case));
+        });
     }
+}
+
+/// Runs a case, whose number says where its tensors begin.
+fn check(device: &Device, outside: &Outside, n: usize, case: &Case) {
+    let operator = compile(device, &case.desc);
+    let output = case.desc.output_tensor();
+    // How many bytes past a multiple of 16 each tensor begins.
+    let lead = |factor| (n * factor % 16) * oracle::width(output);
+    let spans = case.desc.input_tensors().into_iter().map(span);
+    let inputs: Vec<&[u8]> = case.inputs.iter().zip(spans).map(|(bytes, span)| &bytes[..span]).collect();
+    let mut memory: Vec<Memory> =
+        inputs.iter().zip([lead(5), 8]).map(|(bytes, lead)| outside.memory(bytes, lead)).collect();
+    let addresses: Vec<u64> = memory.iter().map(Memory::tensor).collect();
+    if !case.in_place {
+        memory.insert(0, outside.memory(&vec![POISON; span(output)], lead(3)));
+    }
+    // SAFETY: the memory is initialized, as large as the tensors, and nothing else uses it.
+    unsafe { outside.dispatch(&operator, &addresses, memory[0].tensor()) }.expect("the pointers are right");
+    let mut found = memory[0].read();
+    // The memory has no bytes past the last element.
+    let expected = case.expected();
+    found.extend_from_slice(&expected[found.len()..]);
+    assert_same(device, &case.desc, &found, &expected);
+    let unchanged = memory[1..].iter().rev().zip(inputs.iter().rev());
+    unchanged.for_each(|(memory, before)| assert_eq!(memory.read(), *before, "an input was written"));
 }
 
 #[test]

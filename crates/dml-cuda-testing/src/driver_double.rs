@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use super::repository;
+use super::{in_threads, repository};
 
 /// The driver functions that `tests/driver_double/driver.c` defines: all that the crate calls.
 pub fn functions() -> Vec<String> {
@@ -92,39 +92,52 @@ const RELEASING: [&str; 11] = [
 /// seventeenth. Each time the command must either continue or end with a readable error, and nothing may leak. `words`
 /// returns the error text if the command ended with one. Returns how many calls failed, and how many of them ended the
 /// command.
-pub fn fail_every_call(command: impl Fn() -> Command, words: impl Fn(&Output) -> Option<String>) -> Option<(u32, u32)> {
-    let folder = driver(None)?;
-    let mut matrix = String::new();
-    let (mut cases, mut errors) = (0, 0);
-    for function in functions() {
-        let (mut line, mut outcomes) = (String::new(), std::collections::BTreeSet::new());
-        for nth in (1..100).chain((100..).step_by(17)) {
-            let (output, report) = with_failure(folder.path(), &function, nth, 719, command());
-            let (out, err) = (text(&output.stdout), text(&output.stderr));
-            let said = format!("{function} {nth}: {out}{err}{report:?}");
-            let (told, seen): (Vec<_>, Vec<_>) = report.iter().partition(|line| line.ends_with("failed as told"));
-            let words = words(&output);
-            if told.is_empty() {
-                // The function is not called that often, so nothing failed.
-                assert!(words.is_none() && seen.is_empty(), "{said}");
-                line += &format!(" fewer than {nth} calls");
-                break;
-            }
-            assert!(!err.contains("panicked") && output.status.code().is_some(), "{said}");
-            let lost = seen.iter().filter(|line| line.starts_with("end: not given back")).count();
-            assert_eq!(lost, seen.len(), "{said}");
-            assert!(lost == 0 || RELEASING.contains(&function.as_str()), "{said}");
-            outcomes.insert(if words.is_none() { "goes on" } else { "error" });
-            if let Some(words) = words {
-                let why = function != "cuGetErrorString" && words.contains("(CUDA error 719)");
-                assert!(why && words.contains("cuda: "), "{said}");
-                errors += 1;
-            }
-            cases += 1;
-        }
-        let outcomes: Vec<_> = outcomes.into_iter().collect();
-        matrix += &format!("{function:30}{line:23} {}\n", outcomes.join(", "));
-    }
+pub fn fail_every_call(
+    command: impl Fn() -> Command + Sync,
+    words: impl Fn(&Output) -> Option<String> + Sync,
+) -> Option<(u32, u32)> {
+    driver(None)?;
+    let functions = functions();
+    let failed = in_threads(functions.len(), |n| fail_each_call(&functions[n], &command, &words));
+    let (cases, errors) = failed.iter().fold((0, 0), |(cases, errors), (_, c, e)| (cases + c, errors + e));
+    let matrix: String = failed.into_iter().map(|(line, ..)| line).collect();
     eprintln!("{matrix}{cases} failing calls, {errors} errors in words");
     Some((cases, errors))
+}
+
+/// Makes a function fail as [`fail_every_call`] says. Returns what to print, and the counts.
+fn fail_each_call(
+    function: &str,
+    command: impl Fn() -> Command,
+    words: impl Fn(&Output) -> Option<String>,
+) -> (String, u32, u32) {
+    let folder = driver(None).expect("it was compiled before");
+    let (mut line, mut outcomes) = (String::new(), std::collections::BTreeSet::new());
+    let (mut cases, mut errors) = (0, 0);
+    for nth in (1..100).chain((100..).step_by(17)) {
+        let (output, report) = with_failure(folder.path(), function, nth, 719, command());
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        let said = format!("{function} {nth}: {out}{err}{report:?}");
+        let (told, seen): (Vec<_>, Vec<_>) = report.iter().partition(|line| line.ends_with("failed as told"));
+        let words = words(&output);
+        if told.is_empty() {
+            // The function is not called that often, so nothing failed.
+            assert!(words.is_none() && seen.is_empty(), "{said}");
+            line += &format!(" fewer than {nth} calls");
+            break;
+        }
+        assert!(!err.contains("panicked") && output.status.code().is_some(), "{said}");
+        let lost = seen.iter().filter(|line| line.starts_with("end: not given back")).count();
+        assert_eq!(lost, seen.len(), "{said}");
+        assert!(lost == 0 || RELEASING.contains(&function), "{said}");
+        outcomes.insert(if words.is_none() { "goes on" } else { "error" });
+        if let Some(words) = words {
+            let why = function != "cuGetErrorString" && words.contains("(CUDA error 719)");
+            assert!(why && words.contains("cuda: "), "{said}");
+            errors += 1;
+        }
+        cases += 1;
+    }
+    let outcomes: Vec<_> = outcomes.into_iter().collect();
+    (format!("{function:30}{line:23} {}\n", outcomes.join(", ")), cases, errors)
 }

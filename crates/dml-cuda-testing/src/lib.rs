@@ -8,6 +8,7 @@ pub mod exact;
 pub mod oracle;
 pub mod recorded;
 
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -60,6 +61,20 @@ pub fn rust_files(folder: &str) -> Vec<PathBuf> {
         }
     });
     below.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
+/// What `work` returns for each number below `count`, in a thread for each processor.
+pub fn in_threads<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let numbers = || std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|&n| n < count);
+    let run = || numbers().map(|n| (n, work(n))).collect::<Vec<_>>();
+    let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    done.sort_by_key(|&(n, _)| n);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The byte that fills the output before every run. The recordings of DirectML used the same.

@@ -84,11 +84,11 @@ pub fn width(t: &BufferTensorDesc) -> usize {
     (t.data_type.size_in_bits() / 8) as usize
 }
 
-/// Every coordinate, in row-major order.
-pub fn coordinates(sizes: &[u32]) -> impl Iterator<Item = Vec<u32>> + '_ {
+/// Every coordinate of at most 8 dimensions, in row-major order. What is past the dimensions is 0.
+fn coordinates(sizes: &[u32]) -> impl Iterator<Item = [u32; 8]> + '_ {
     let count: u64 = sizes.iter().map(|&size| u64::from(size)).product();
     (0..count).map(move |mut n| {
-        let mut coordinate = vec![0; sizes.len()];
+        let mut coordinate = [0; 8];
         for d in (0..sizes.len()).rev() {
             coordinate[d] = (n % u64::from(sizes[d])) as u32;
             n /= u64::from(sizes[d]);
@@ -101,7 +101,7 @@ pub fn coordinates(sizes: &[u32]) -> impl Iterator<Item = Vec<u32>> + '_ {
 pub fn offset(t: &BufferTensorDesc, coordinate: &[u32]) -> usize {
     let mut stride = 1;
     let mut offset = 0;
-    for d in (0..coordinate.len()).rev() {
+    for d in (0..t.sizes.len()).rev() {
         let this = t.strides.as_ref().map_or(stride, |strides| strides[d] as usize);
         offset += coordinate[d] as usize * this;
         stride *= t.sizes[d] as usize;
@@ -133,13 +133,13 @@ pub fn reverse(desc: &ReverseSubsequencesDesc, input: &[u8], lengths: &[u8], out
     let (axis, element) = (desc.axis as usize, width(from));
     let size = u128::from(from.sizes[axis]);
     for coordinate in coordinates(&from.sizes) {
-        let mut lane = coordinate.clone();
+        let mut lane = coordinate;
         lane[axis] = 0;
         let at = offset(of, &lane) * width(of);
         let bytes = lengths[at..at + width(of)].iter().rev();
         let length = bytes.fold(0u128, |length, &byte| length << 8 | u128::from(byte)).min(size);
         let t = u128::from(coordinate[axis]);
-        let mut source = coordinate.clone();
+        let mut source = coordinate;
         source[axis] = if t < length { (length - 1 - t) as u32 } else { coordinate[axis] };
         let (a, b) = (offset(from, &source) * element, offset(to, &coordinate) * element);
         out[b..b + element].copy_from_slice(&input[a..a + element]);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::cuda::select::{chosen, Candidate};
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::device::operator::{CompiledOperator, Operator};
+use crate::error::CompileError;
 use crate::operator_plan::OperatorPlan;
 use crate::options::{CompileOptions, Specialize};
 pub use crate::plan::MergedDimension;
@@ -33,8 +34,8 @@ use crate::plan::Summary;
 pub struct Explanation {
     /// The merged dimensions, outermost in the output's memory first, without dimensions of size 1.
     pub dimensions: Vec<MergedDimension>,
-    /// The modes that are possible: a fill, or a reversal out of place and in place. There is no in-place mode if the
-    /// strides of input and output differ.
+    /// The modes that are possible: a fill, or a reversal out of place and in place, unless the compile options exclude
+    /// one. There is no in-place mode if the strides of input and output differ.
     pub modes: Vec<ExplainedMode>,
 }
 
@@ -122,12 +123,18 @@ impl Operator {
     /// Describes a dispatch on a GPU, which need not exist: merged dimensions, bytes, kernels with
     /// their estimates, grids, and why other kernels cannot run.
     pub fn explain(&self, target: &GpuTarget) -> Explanation {
-        self.explain_with(target, CompileOptions::default())
+        explain_plan(&self.plan(), Some(target), CompileOptions::default())
     }
 
-    /// Describes a dispatch on a GPU if the operator is compiled with these options. Nothing is measured.
-    pub fn explain_with(&self, target: &GpuTarget, options: CompileOptions) -> Explanation {
-        explain_plan(&self.plan(), Some(target), options)
+    /// Describes a dispatch on a GPU if the operator is compiled with these options, in the modes that they allow.
+    /// Nothing is measured.
+    ///
+    /// # Errors
+    ///
+    /// Those of the options, as [`Device::compile_operator_with`](crate::Device::compile_operator_with) has them.
+    pub fn explain_with(&self, target: &GpuTarget, options: CompileOptions) -> Result<Explanation, CompileError> {
+        self.check_options(options)?;
+        Ok(explain_plan(&self.plan(), Some(target), options))
     }
 }
 
@@ -160,6 +167,7 @@ pub(crate) fn explain_plan(plan: &OperatorPlan, target: Option<&GpuTarget>, opti
     };
     let mut modes = vec![mode(name, false, bytes)];
     modes.extend(in_place.map(|bytes| mode("in place", true, bytes)));
+    modes.retain(|mode| options.in_place.is_none_or(|in_place| in_place == mode.in_place));
     if let Some(target) = target {
         // The fields are public. No GPU has none of these.
         let &GpuTarget { multiprocessors, bandwidth, clock, threads, .. } = target;

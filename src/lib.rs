@@ -40,6 +40,7 @@ mod operator_plan;
 mod ops;
 mod options;
 mod plan;
+mod text;
 mod trace;
 mod validate;
 

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 use crate::address::Address;
+use crate::text::{echoed, number};
 
 /// When the driver compiles kernels with the sizes and strides of one operator as constants. A generic kernel reads
 /// them, and serves every operator.
@@ -126,7 +127,7 @@ impl CompileOptions {
     /// The string has an unknown option or value.
     pub fn with_text(self, text: &str) -> Result<Self, ParseCompileOptionsError> {
         text.split_whitespace().try_fold(self, |options, option| {
-            options.with_option(option).ok_or_else(|| ParseCompileOptionsError { place: "", found: option.to_owned() })
+            options.with_option(option).ok_or_else(|| ParseCompileOptionsError { place: "", found: echoed(option) })
         })
     }
 
@@ -135,7 +136,7 @@ impl CompileOptions {
         match key {
             "specialize" => self.specialize = value_of(SPECIALIZE, text)?,
             "select" => self.measure = value_of(SELECT, text)?,
-            "alignment" => self.pointer_alignment = text.parse().ok().filter(is_alignment)?,
+            "alignment" => self.pointer_alignment = number(text).filter(is_alignment)?,
             "in_place" => self.in_place = value_of(IN_PLACE, text)?,
             _ => return None,
         }
@@ -174,7 +175,7 @@ impl FromStr for CompileOptions {
 
 /// A string of [`CompileOptions`] has an option or a value that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}the compile option is `{}`, but must be one of {}", .found.escape_debug(), OPTIONS)]
+#[error("{place}the compile option is `{found}`, but must be one of {}", OPTIONS)]
 pub struct ParseCompileOptionsError {
     place: &'static str,
     found: String,

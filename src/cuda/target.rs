@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::text::{echoed, number};
+
 /// The properties of a GPU on which the choice of a kernel depends: its limits and its speed.
 /// [`Operator::explain`](crate::Operator::explain) takes one, to show the choice without the GPU.
 ///
@@ -86,7 +88,7 @@ impl fmt::Display for GpuTarget {
 
 /// The text is not a [`GpuTarget`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the target is `{}`, but must be t4, l4, a100, h100, h200, b200, or shared=KIB,sm=COUNT[,clusters][,bandwidth=GBPS][,clock=MHZ][,l2=KIB][,threads=COUNT] with 48 to 1024 KiB of shared memory, 1 to 65536 multiprocessors, 1024 to 1048576 threads, and others from 1 to 1048576", .0.escape_debug())]
+#[error("the target is `{0}`, but must be t4, l4, a100, h100, h200, b200, or shared=KIB,sm=COUNT[,clusters][,bandwidth=GBPS][,clock=MHZ][,l2=KIB][,threads=COUNT] with 48 to 1024 KiB of shared memory, 1 to 65536 multiprocessors, 1024 to 1048576 threads, and others from 1 to 1048576")]
 pub struct ParseGpuTargetError(String);
 
 impl FromStr for GpuTarget {
@@ -97,7 +99,7 @@ impl FromStr for GpuTarget {
         if let Some((_, target)) = Self::NAMED.iter().find(|(known, _)| *known == name) {
             return Ok(*target);
         }
-        let failed = || ParseGpuTargetError(text.to_owned());
+        let failed = || ParseGpuTargetError(echoed(text));
         let mut parts: Vec<(&str, &str)> =
             name.split(',').map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
         // Takes a part out of the list. `None` if it is missing.
@@ -106,8 +108,8 @@ impl FromStr for GpuTarget {
             Some(parts.remove(at).1)
         };
         let read = |value: Option<&str>, least: u32, most: u32| {
-            let number = |value: &str| value.parse().ok().filter(|number| (least..=most).contains(number));
-            value.map(|value| number(value).ok_or_else(failed)).transpose()
+            let in_range = |value: &str| number(value).filter(|number| (least..=most).contains(number));
+            value.map(|value| in_range(value).ok_or_else(failed)).transpose()
         };
         let shared = read(take("shared"), 48, 1024)?.ok_or_else(failed)?;
         let multiprocessors = read(take("sm"), 1, 65536)?.ok_or_else(failed)?;

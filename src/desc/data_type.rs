@@ -8,6 +8,8 @@ use std::str::FromStr;
 use bytemuck::Pod;
 use half::f16;
 
+use crate::text::echoed;
+
 /// `DML_TENSOR_DATA_TYPE`: the thirteen element types a tensor can be described with.
 ///
 /// Unsupported types exist so that errors can name them. [`crate::desc::feature_level`] lists which operator takes
@@ -89,7 +91,7 @@ impl FromStr for TensorDataType {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let name = text.strip_prefix("DML_TENSOR_DATA_TYPE_").unwrap_or(text);
         let found = Self::ALL.iter().find(|data_type| data_type.name() == name);
-        found.copied().ok_or_else(|| ParseTensorDataTypeError(text.to_owned()))
+        found.copied().ok_or_else(|| ParseTensorDataTypeError(echoed(text)))
     }
 }
 

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use crate::desc::data_type::TensorDataType::{self, *};
 use crate::desc::operator_type::OperatorType::{self, FillValueSequence, ReverseSubsequences};
 use crate::desc::operator_type::TensorRole::{self, Input, Output, SequenceLengths};
+use crate::text::echoed;
 
 /// `DML_FEATURE_LEVEL`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,7 +78,7 @@ impl FromStr for FeatureLevel {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let name = text.strip_prefix("DML_FEATURE_LEVEL_").unwrap_or(text).replace('.', "_");
         let found = Self::ALL.iter().find(|level| level.name() == name);
-        found.copied().ok_or_else(|| ParseFeatureLevelError(text.to_owned()))
+        found.copied().ok_or_else(|| ParseFeatureLevelError(echoed(text)))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::text::echoed;
+
 /// `DML_OPERATOR_TYPE`: the operators of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -84,6 +86,6 @@ impl FromStr for OperatorType {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_its = |name: &str| name == text || name.strip_prefix("DML_OPERATOR_") == Some(text);
         let found = Self::ALL.iter().find(|operator| is_its(operator.name()));
-        found.copied().ok_or_else(|| ParseOperatorTypeError(text.to_owned()))
+        found.copied().ok_or_else(|| ParseOperatorTypeError(echoed(text)))
     }
 }

@@ -11,7 +11,7 @@ use crate::device::operator::{CompiledOperator, Inner, Operator};
 use crate::device::Device;
 use crate::error::{CompileError, DispatchError, Error};
 use crate::operator_plan::OperatorPlan;
-use crate::options::{is_alignment, CompileOptions, Specialize};
+use crate::options::{CompileOptions, Specialize};
 use crate::trace::span;
 use crate::validate::validate;
 
@@ -67,13 +67,7 @@ impl Device {
     ) -> Result<CompiledOperator, CompileError> {
         span!("compile_operator", operator = operator.desc.operator_type().name(), device = self);
         self.check_level(operator)?;
-        let found = options.pointer_alignment;
-        if !is_alignment(&found) {
-            return Err(CompileError::PointerAlignment { found });
-        }
-        if options.in_place == Some(true) && operator.desc.signature().inputs().is_empty() {
-            return Err(CompileError::InPlace);
-        }
+        operator.check_options(options)?;
         let plan = operator.plan();
         let mut measured = [Vec::new(), Vec::new()];
         let launcher = match &self.context {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::desc::{FeatureLevel, Names, Place};
+use crate::text::echoed;
 
 macro_rules! rules {
     ($($(#[doc = $text:literal])+ $name:ident => $id:literal,)*) => {
@@ -90,7 +91,7 @@ impl FromStr for Rule {
     type Err = ParseRuleError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.iter().find(|rule| rule.id() == text).copied().ok_or_else(|| ParseRuleError(text.to_owned()))
+        Self::ALL.iter().find(|rule| rule.id() == text).copied().ok_or_else(|| ParseRuleError(echoed(text)))
     }
 }
 

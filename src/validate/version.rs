@@ -9,6 +9,7 @@ use std::str::FromStr;
 use super::rule_set::{RuleSet, SpanArithmetic};
 use crate::desc::FeatureLevel::{self, *};
 use crate::desc::{layout, OperatorDesc, TensorDataType};
+use crate::text::{echoed, number};
 
 /// Major, minor and patch.
 type Number = (u32, u32, u32);
@@ -139,7 +140,7 @@ impl fmt::Display for DirectMlVersion {
 
 /// The text is not a version of DirectML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is not a version of DirectML, but must be such as 1.8.0, from 1.0.0 on and below 2; recorded are {}", .0.escape_debug(), recorded_names())]
+#[error("`{}` is not a version of DirectML, but must be such as 1.8.0, from 1.0.0 on and below 2; recorded are {}", .0, recorded_names())]
 pub struct ParseDirectMlVersionError(String);
 
 fn recorded_names() -> String {
@@ -154,9 +155,8 @@ impl FromStr for DirectMlVersion {
         if let Some(recorded) = Self::recorded().find(|version| version.recorded == Some(text)) {
             return Ok(recorded);
         }
-        let failed = || ParseDirectMlVersionError(text.to_owned());
-        let digits = |part: &str| part.parse().ok().filter(|_| part.bytes().all(|byte| byte.is_ascii_digit()));
-        let parts: Option<Vec<u32>> = text.split('.').map(digits).collect();
+        let failed = || ParseDirectMlVersionError(echoed(text));
+        let parts: Option<Vec<u32>> = text.split('.').map(number).collect();
         // No other major version exists: 6.4 is a feature level.
         let number = match parts.as_deref() {
             Some(&[1, minor]) => (1, minor, 0),

@@ -367,7 +367,7 @@ pub fn measured() -> Done {
     let operator = device.compile_operator_with(&reversal, options.with_measure(true));
     println!("COMPILED {}", operator.is_ok());
     let operator = operator?;
-    let [estimated, found] = [&estimated, &operator].map(|operator| operator.explain().modes.remove(1));
+    let [estimated, found] = [&estimated, &operator].map(|operator| operator.explain().modes.remove(0));
     let measured: Vec<_> = found.kernels.iter().filter(|kernel| kernel.measured.is_some()).collect();
     measured.iter().for_each(|kernel| println!("KERNEL {}", kernel.kernel));
     match std::env::var("DOUBLE_FAST") {
@@ -389,7 +389,7 @@ pub fn measured_and_kept() -> Done {
     let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Always);
     let options = options.with_in_place(true).with_pointer_alignment(16);
     let operator = device.compile_operator_with(&reversal(&device)?, options)?;
-    let kernels = operator.explain().modes.remove(1).kernels;
+    let kernels = operator.explain().modes.remove(0).kernels;
     let measured = kernels.iter().filter(|kernel| kernel.measured.is_some());
     let names: std::collections::BTreeSet<&str> = measured.map(|kernel| &*kernel.kernel).collect();
     println!("MEASURED {}", names.len());

@@ -10,15 +10,16 @@ use dml_cuda_testing::{repository, rust_files};
 /// longest matching name. Files of one layer may use each other.
 const LAYERS: &[(&str, &str)] = &[
     ("address", ""),
+    ("text", ""),
     ("trace", ""),
     ("mode", ""),
-    ("options", "address"),
-    ("desc", ""),
-    ("validate", "desc"),
+    ("options", "address text"),
+    ("desc", "text"),
+    ("validate", "desc text"),
     ("plan", "desc"),
     ("cpu", "plan desc"),
     ("lowering::range", ""),
-    ("cuda::target", ""),
+    ("cuda::target", "text"),
     ("error", "options desc validate lowering::range cuda::target"),
     ("cuda::parameters", "desc"),
     ("cuda::kernels", "mode cuda::parameters"),
@@ -43,7 +44,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("dispatch", "mode address trace desc cpu error device cuda cuda::driver cuda::launch"),
     ("lowering", "address options desc error device dispatch lowering::range"),
     ("ops", "desc error device dispatch"),
-    ("explain", "mode options device plan operator_plan cuda::launch cuda::select cuda::target"),
+    ("explain", "mode options error device plan operator_plan cuda::launch cuda::select cuda::target"),
 ];
 
 /// The library's files without comments, texts and unit tests, by their module path: `cuda::select::strips`.

@@ -61,7 +61,10 @@ fn an_alignment_is_a_power_of_two() {
 #[test]
 fn a_fill_is_never_in_place() {
     for (in_place, error) in [(Some(true), Some(CompileError::InPlace)), (Some(false), None), (None, None)] {
-        assert_eq!(compile(&Device::cpu(), &cases::fills()[0].desc, 0, in_place).err(), error);
+        let (desc, options) = (&cases::fills()[0].desc, CompileOptions::default().with_in_place(in_place));
+        assert_eq!(compile(&Device::cpu(), desc, 0, in_place).err(), error);
+        let operator = Device::cpu().create_operator(desc.clone()).expect("right");
+        assert_eq!(operator.explain_with(&"h100".parse().expect("a target"), options).err(), error);
     }
 }
 

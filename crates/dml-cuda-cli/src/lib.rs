@@ -21,7 +21,7 @@ use serde_json::json;
 use bench::{kernel, report, suite, timing};
 use model::{file, json, members, strict};
 use options::{Command, Format, Options};
-use out::{complain, shown_path};
+use out::{complain, shown, shown_path};
 use run::{answers, events, execute};
 
 /// Runs the command line and returns the exit code.
@@ -205,7 +205,10 @@ fn ordinal_of(name: &str) -> Result<usize, String> {
     let found = adapters.iter().find(is_meant).map(|adapter| adapter.ordinal);
     let names: Vec<&str> = adapters.iter().map(|adapter| adapter.name.as_str()).collect();
     let list = if names.is_empty() { "this machine has none".to_owned() } else { names.join(", ") };
-    found.ok_or(format!("the adapter is '{name}', but must be part of the name of a GPU ({list}), an ordinal, or cpu"))
+    found.ok_or(format!(
+        "the adapter is '{}', but must be part of the name of a GPU ({list}), an ordinal, or cpu",
+        shown(name)
+    ))
 }
 
 fn show_adapters(format: Format) -> Result<(), String> {

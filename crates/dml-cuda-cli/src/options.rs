@@ -5,12 +5,14 @@ mod ignored;
 
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{CompileOptions, DirectMlVersion, FeatureLevel, ParseCompileOptionsError, ParseDirectMlVersionError};
 
 pub use bench::{Bench, Repeated, Report, ReportFormat, Tier, Tune};
 
 use crate::names::{likeness, nearest};
+use crate::out::shown;
 
 /// Run a DxDispatch model on an NVIDIA GPU or on the CPU
 ///
@@ -161,7 +163,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the command line. An error suggests the command that a mistyped word may mean.
+    /// Reads the command line. An error suggests the command that a mistyped word may mean, and repeats no word without
+    /// end.
     pub fn read() -> Result<Self, clap::Error> {
         let read = ignored::accepted_by(Self::command()).try_get_matches().and_then(|matches| {
             let ignored = ignored::given(&matches);
@@ -172,7 +175,18 @@ impl Options {
         let words: Vec<String> = words.take_while(|word| word != "--").collect();
         match mistyped(&words).filter(|_| is_odd) {
             Some(said) => Err(Self::command().error(clap::error::ErrorKind::InvalidSubcommand, said)),
-            None => read,
+            None => read.map_err(|mut error| {
+                let long = |value: &ContextValue| match value {
+                    ContextValue::String(word) => Some(shown(word)).filter(|shown| shown.ends_with('…')),
+                    _ => None,
+                };
+                let shortened = error.context().filter_map(|(kind, value)| Some((kind, long(value)?)));
+                for (kind, word) in shortened.collect::<Vec<_>>() {
+                    error.insert(kind, ContextValue::String(word));
+                    error.remove(ContextKind::Suggested);
+                }
+                error
+            }),
         }
     }
 
@@ -223,14 +237,16 @@ fn versions(text: &str) -> Result<Versions, ParseDirectMlVersionError> {
     }
 }
 
-/// A number as DxDispatch reads it: `0x2` is 2.
 /// The string of compile options, which come on top of those of the environment.
 fn compile_options(text: &str) -> Result<String, ParseCompileOptionsError> {
     text.parse::<CompileOptions>().map(|_| text.to_owned())
 }
 
-fn count(text: &str) -> Result<u32, std::num::ParseIntError> {
-    text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16))
+/// A number as DxDispatch reads it: `0x2` is 2.
+fn count(text: &str) -> Result<u32, String> {
+    let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16));
+    let number = u32::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'));
+    number.ok_or_else(|| format!("must be a number from 0 to {}", u32::MAX))
 }
 
 fn verbosity(text: &str) -> Result<u32, String> {

@@ -5,9 +5,12 @@ use std::path::Path;
 /// Text of a file or another program as it can be printed: no control characters, none that turn text around or
 /// break lines, and not without end.
 pub fn shown(text: &str) -> String {
-    const MOST: usize = 200;
-    let end = if text.chars().nth(MOST).is_some() { "…" } else { "" };
-    text.chars().take(MOST).map(escaped).collect::<String>() + end
+    shown_to(200, text)
+}
+
+fn shown_to(most: usize, text: &str) -> String {
+    let end = if text.chars().nth(most).is_some() { "…" } else { "" };
+    text.chars().take(most).map(escaped).collect::<String>() + end
 }
 
 /// A text in one line, as [`shown`] shows it, but whole.
@@ -20,9 +23,9 @@ pub fn shown_lines(text: &str) -> String {
     text.split('\n').map(shown_whole).collect::<Vec<_>>().join("\n")
 }
 
-/// A path, whole.
+/// A path, whole if it is no longer than Linux allows.
 pub fn shown_path(path: &Path) -> String {
-    shown_whole(&path.to_string_lossy())
+    shown_to(1 << 12, &path.to_string_lossy())
 }
 
 fn escaped(c: char) -> String {

@@ -126,13 +126,11 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
     let chosen = device.compile_options();
     let plan = |desc| -> Result<Explanation> {
         let operator = device.create_operator(desc).map_err(|errors| errors.to_string())?;
-        match &options.target {
-            Some(target) => Ok(operator.explain_with(target, chosen)),
-            None => {
-                let compiled = device.compile_operator_with(&operator, chosen);
-                Ok(compiled.map_err(|error| error.to_string())?.explain())
-            }
-        }
+        let explained = match &options.target {
+            Some(target) => operator.explain_with(target, chosen),
+            None => device.compile_operator_with(&operator, chosen).map(|compiled| compiled.explain()),
+        };
+        explained.map_err(|error| error.to_string())
     };
     let is_timed = TIMED.iter().any(|timed| target.to_uppercase().contains(timed));
     if !is_timed && (options.target.is_some() || device.ordinal().is_some()) {

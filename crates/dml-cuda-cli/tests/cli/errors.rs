@@ -208,6 +208,13 @@ fn broken_files_and_options_get_one_clear_message() {
         (1, &["right.json", "-a", "Voodoo"], "the adapter is 'Voodoo', but must be part of the name of a GPU"),
         (1, &["right.json", "-a", "99"], "cuda: "),
         (2, &["right.json", "-i", "x"], "invalid value 'x' for '--dispatch_iterations"),
+        (2, &["right.json", "-i", "+3"], "for '--dispatch_iterations <N>': must be a number from 0 to 4294967295"),
+        (2, &["right.json", "-i", "0x+3"], "invalid value '0x+3' for '--dispatch_iterations"),
+        (
+            2,
+            &["right.json", "--compile-options", "alignment=+16"],
+            "the compile option is `alignment=+16`, but must be",
+        ),
         (2, &["right.json", "--feature-level", "9_9"], "`9_9` is not a feature level"),
         (2, &["right.json", "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate"),
         (
@@ -220,6 +227,33 @@ fn broken_files_and_options_get_one_clear_message() {
         (1, &["tune", "-a", "cpu", "absent.jsonl"], "ERROR: absent.jsonl: "),
     ] {
         folder.run(arguments).fails(code, what);
+    }
+    // No word is repeated without end. A path is whole as far as a system has such paths.
+    let long = "x".repeat(100_000);
+    for (option, most) in [
+        ("--compile-options", 2000),
+        ("--target", 2000),
+        ("--feature-level", 2000),
+        ("--directml", 2000),
+        ("-a", 2000),
+        ("-i", 2000),
+        ("--format", 2000),
+        ("--only", 2000),
+        ("--input_path", 10_000),
+        ("-m", 10_000),
+    ] {
+        let said = folder.run(&["--explain", "--validate", "right.json", option, &long]).stderr;
+        assert!(said.len() < most, "{option}: {} bytes", said.len());
+    }
+    for arguments in [
+        &["right.json", "-a", &long][..],
+        &[&long],
+        &[&format!("--{long}")],
+        &["report", &long],
+        &["bench", "--tier", &long],
+    ] {
+        let output = folder.run(arguments);
+        assert!(!output.status.success() && output.stderr.len() < 10_000, "{} bytes", output.stderr.len());
     }
     let layout = |lengths: &str, out: &str| {
         let packed = r#""width": 1, "sizes": [2, 3], "axis": 1, "in_strides": [3, 1]"#;

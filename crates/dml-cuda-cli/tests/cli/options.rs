@@ -140,6 +140,25 @@ Dispatchable 'sequence'
         assert_eq!(stderr(&output), if is_timed { String::new() } else { said });
     }
 
+    // Options exclude modes, for a target as on a device.
+    for where_to in [&["--target", "h100"][..], &["-a", "cpu"]] {
+        for (options, modes) in
+            [("", &["copying", "in place"][..]), ("in_place=always", &["in place"]), ("in_place=never", &["copying"])]
+        {
+            let arguments =
+                ["--explain", "--format", "json", "--compile-options", options, model.to_str().expect("UTF-8")];
+            let plan = &lines_of_json(&run(&[&arguments[..], where_to].concat()))[0];
+            let found: Vec<&str> =
+                plan["modes"].as_array().expect("modes").iter().filter_map(|mode| mode["mode"].as_str()).collect();
+            assert_eq!(found, modes, "{where_to:?} {options}");
+        }
+        let fill = repository("models/fill_value_sequence_uint8.json");
+        let arguments = ["--explain", "--compile-options", "in_place=always", fill.to_str().expect("UTF-8")];
+        let output = run(&[&arguments[..], where_to].concat());
+        output.fails(1, "");
+        assert!(stdout(&output).contains("(compile.in_place)"), "{}", stdout(&output));
+    }
+
     let words = "the target is `h1000`, but must be t4, l4, a100, h100, h200, b200, or ";
     run(&["--explain", "--target", "h1000", "any.json"]).fails(2, words);
 }

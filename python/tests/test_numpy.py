@@ -5,6 +5,7 @@ import importlib.util
 import itertools
 import os
 import pathlib
+import re
 import signal
 import tempfile
 import threading
@@ -95,6 +96,18 @@ class Reverse(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, r"lengths is -1, but must be at least 0"):
             dml_cuda.reverse_subsequences(x, -1, 5, out=others)
         self.assertTrue((base == np.arange(4**10).reshape(base.shape)).all())
+
+    def test_compile_options_are_read_where_nothing_is_done(self):
+        nothing = np.zeros((3, 0)), np.zeros((0, 3)), np.zeros(3, [])
+        for call in (
+            *(lambda given, x=x: dml_cuda.reverse_subsequences(x, 1, 0, compile_options=given) for x in nothing),
+            lambda given: dml_cuda.reverse_padded_sequence(np.zeros((0, 2)), [0, 0], compile_options=given),
+            lambda given: dml_cuda.fill_value_sequence((3, 0), 1, 1, "uint8", compile_options=given),
+        ):
+            call("specialize=never")
+            for wrong in ("select=fast", "in_place", "alignment=+16"):
+                with self.assertRaisesRegex(ValueError, f"the compile option is `{re.escape(wrong)}`, but must be one of"):
+                    call(wrong)
 
     def test_compile_options_are_those_of_one_call(self):
         x = np.arange(8, dtype=np.int32).reshape(2, 4)

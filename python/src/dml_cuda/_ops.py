@@ -142,7 +142,7 @@ def reverse_subsequences(
     axis = axis_of_lanes(axis, given.shape, of_lanes.shape)
     refuse_ambiguous(of_lanes.shape, given.shape, axis)
     if 0 in given.shape or given.dtype.itemsize == 0:
-        return out
+        return _unchanged(out, options)
     try:
         lib.reverse(given, of_lanes, output, axis, handle, options)
     except ValueError as error:
@@ -213,6 +213,12 @@ def _options(compile_options: str | None) -> bytes | None:
     if compile_options is not None and "\0" in compile_options:
         raise ValueError(f"compile_options is {shown(compile_options)}, but must have no NUL, where a string in C ends")
     return None if compile_options is None else compile_options.encode()
+
+
+def _unchanged(out: Any, options: bytes | None) -> Any:
+    """An array without bytes. The library reads the options for any array."""
+    lib.fill(view(np.empty(0, np.uint8), "out"), "UINT8", (0, 0), lib.RESULT, 0, options)
+    return out
 
 
 def _device_name(ordinal: int | None) -> str:
@@ -308,7 +314,7 @@ def fill_value_sequence(
     _check_out(output, sizes, kind, "")
     _check_stream(handle, output, names.Output.decode())
     if 0 in sizes:
-        return out
+        return _unchanged(out, options)
     lib.fill(output, data_type, bits, names, handle, options)
     return out
 

@@ -114,6 +114,19 @@ class Torch(unittest.TestCase):
             same(torch.vmap(lambda l: dt.reverse_subsequences(batch[0], l, -1))(of_batch),
                 model(batch[0].expand(5, 3, 4), of_batch, 2))
 
+    def test_lengths_that_change_before_the_backward_pass_are_an_error(self):
+        for reverse in (
+            lambda x, lengths: dt.reverse_subsequences(x, lengths[:, None], 1),
+            lambda x, lengths: dt.reverse_padded_sequence(x, lengths, True),
+            lambda x, lengths: torch.gather(x, 1, lengths[:, None]),
+        ):
+            x, lengths = torch.arange(8.0).view(2, 4).requires_grad_(), torch.tensor([2, 3])
+            found, kept = reverse(x, lengths), reverse(x, lengths.clone())
+            lengths.fill_(1)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                found.sum().backward()
+            kept.sum().backward()
+
     def test_autograd_sees_a_reversal_in_place(self):
         for reverse in (dt.reverse_subsequences_, torch.ops.dml_cuda.reverse_subsequences_):
             weights, x, lengths = torch.randn(4, requires_grad=True), torch.arange(4.0), torch.tensor(3)

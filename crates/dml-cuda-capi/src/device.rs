@@ -2,6 +2,7 @@
 // The doc comments and the header's preamble have the safety rules.
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]
 
+use std::borrow::Cow;
 use std::ffi::{c_char, CString};
 use std::sync::OnceLock;
 
@@ -19,10 +20,14 @@ pub struct DML_CUDA_DEVICE {
 }
 
 impl DML_CUDA_DEVICE {
-    /// The device with a call's options on top of its own.
-    pub(crate) fn with_options(&self, text: &str) -> Result<Device, Failure> {
-        let options = self.device.compile_options().with_text(text)?;
-        Ok(self.device.clone().with_compile_options(options))
+    /// The device with a call's options on top of its own. Most calls have none.
+    pub(crate) fn with_options(&self, text: &str) -> Result<Cow<'_, Device>, Failure> {
+        let own = self.device.compile_options();
+        let options = own.with_text(text)?;
+        Ok(match options == own {
+            true => Cow::Borrowed(&self.device),
+            false => Cow::Owned(self.device.clone().with_compile_options(options)),
+        })
     }
 }
 

@@ -52,7 +52,8 @@ pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Re
         None => layouts::draw(options.seed, options.count),
     };
     let create = |path: &PathBuf| {
-        let file = OpenOptions::new().write(true).create_new(!whole_file::is_stream(path)).open(path);
+        let open = |()| OpenOptions::new().write(true).create_new(!whole_file::is_stream(path)).open(path);
+        let file = whole_file::has_folder(path).map(open).and_then(|file| file.map_err(|error| error.to_string()));
         file.map_err(|error| format!("{} cannot be written: {error}", shown_path(path)))
     };
     let mut file = options.output.as_ref().map(create).transpose()?;

@@ -58,12 +58,16 @@ pub fn save_elsewhere(path: &Path, bytes: &[u8]) -> String {
     saved.map_or_else(String::new, |path| format!("; it is saved as {}", shown(path)))
 }
 
+/// Fails if a result's folder is not there: it may be misspelt, so no result makes one.
+pub fn has_folder(path: &Path) -> Result<(), String> {
+    let folder = folder(path);
+    folder.is_dir().then_some(()).ok_or_else(|| format!("the folder {} is not there", shown_path(folder)))
+}
+
 /// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
 fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<Target, String> {
     let (target, replaced) = target(path)?;
-    if !folder(&target).is_dir() {
-        return Err(format!("the folder {} is not there", shown_path(folder(&target))));
-    }
+    has_folder(&target)?;
     // Open, it stays readable until it is known for what it is.
     let _open =
         replaced.as_ref().filter(|_| overwrite).map(|_| open(&target)).transpose().map_err(with_advice(&target))?;

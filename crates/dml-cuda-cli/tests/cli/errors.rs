@@ -223,7 +223,11 @@ fn broken_files_and_options_get_one_clear_message() {
             "ERROR: the device is CPU, but must be a GPU, whose kernels are timed\n",
         ),
         (2, &["tune", "--count", "1000000000"], "1000000000 is not in 1..=100000"),
-        (1, &["tune", "-a", "cpu", "-o", "nowhere/new.csv"], "new.csv cannot be written: "),
+        (
+            1,
+            &["tune", "-a", "cpu", "-o", "nowhere/new.csv"],
+            "nowhere/new.csv cannot be written: the folder nowhere is not there\n",
+        ),
         (1, &["tune", "-a", "cpu", "absent.jsonl"], "ERROR: absent.jsonl: "),
     ] {
         folder.run(arguments).fails(code, what);

@@ -158,6 +158,7 @@ fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(Strin
     let findings = document.findings.borrow();
     let is_refused = strict && !findings.refused.is_empty();
     warn(&findings.unread, &in_file);
+    warn(&findings.misread, &in_file);
     if strict && !is_refused {
         warn(&findings.differing, &in_file);
     }

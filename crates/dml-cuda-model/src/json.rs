@@ -27,6 +27,8 @@ pub struct Document<'a> {
 #[derive(Default)]
 pub struct Findings {
     pub unread: Vec<Unread>,
+    /// Bytes of a file are taken for numbers of another type, here and in DxDispatch.
+    pub misread: Vec<String>,
     /// DxDispatch would refuse this, or run with other values.
     pub refused: Vec<String>,
     /// DxDispatch accepts this but does it in another way.

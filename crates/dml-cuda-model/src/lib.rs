@@ -17,13 +17,13 @@ pub mod value;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use dml_cuda::OperatorDesc;
+use dml_cuda::{OperatorDesc, TensorDataType, TensorRole};
 
 use command::{Bindings, Command, Names};
 use json::{Document, Result};
 use node::Node;
 use resource::Resource;
-use text::shown_path;
+use text::{shown, shown_path};
 
 pub struct Dispatchable {
     pub name: String,
@@ -76,8 +76,42 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let resources =
         resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder, outputs.contains(name))?)));
     let resources: Vec<(String, Resource)> = resources.collect::<Result<_>>()?;
+    let arrays = resources.iter().filter_map(|(name, resource)| {
+        let is_array = resource.file.as_deref().is_some_and(resource::is_npy);
+        Some((name.as_str(), resource.data_type.filter(|_| is_array)?))
+    });
+    find_misread(document, arrays.collect(), &commands, &named);
     let files = resources.iter().filter_map(|(_, resource)| resource.file.clone()).chain([path.to_owned()]).collect();
     Ok(Model { resources, dispatchables, commands, files })
+}
+
+/// Finds arrays of files that are bound to a tensor of another width or kind, and whose bytes are therefore misread. An
+/// INT32 file for a UINT32 tensor is right.
+fn find_misread(
+    document: &Document,
+    mut arrays: Names<TensorDataType>,
+    commands: &[(Command, String, String)],
+    named: &Names<&Dispatchable>,
+) {
+    for (command, ..) in commands {
+        let Command::Dispatch { dispatchable, bindings } = command else { continue };
+        let Dispatchable { desc, bindings: defaults, .. } = named[dispatchable.as_str()];
+        let tensors = desc.input_tensors().into_iter().chain([desc.output_tensor()]);
+        for (role, tensor) in TensorRole::of(desc.operator_type()).iter().zip(tensors) {
+            let bound = bindings.get(role.name()).or(defaults.get(role.name())).map(|source| source.resource.as_str());
+            let Some((name, found)) = bound.and_then(|name| arrays.remove_entry(name)) else { continue };
+            let [a, b] = [found, tensor.data_type].map(|of| (of.size_in_bits(), of.is_float()));
+            if a != b {
+                let (role, required) = (role.name(), tensor.data_type);
+                document.findings.borrow_mut().misread.push(format!(
+                    "resources.{} is a .npy file of {found}, but must be one of {required} for the {role} of {}: its bytes are taken for {required}",
+                    shown(name), shown(dispatchable)
+                ));
+            } else {
+                arrays.insert(name, found);
+            }
+        }
+    }
 }
 
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others. The names in the

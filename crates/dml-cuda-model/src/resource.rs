@@ -142,6 +142,11 @@ pub fn is_image(name: &str) -> bool {
     [".png", ".jpg"].iter().any(|ending| name.ends_with(ending))
 }
 
+/// Whether a file is an array that names its type. Others are raw bytes.
+pub fn is_npy(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
+}
+
 /// `{ "sourcePath": "input.npy" }`, relative to the folder, else to the current directory.
 fn of_file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder: &Path) -> Result<Initial> {
     let name = source.kind();
@@ -155,7 +160,7 @@ fn of_file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder:
         file::open_regular(&path)?.read_to_end(&mut bytes).map(|_| bytes)
     };
     let bytes = regular().map_err(|error| source.error(format!("{name}, which cannot be read ({error})"), "a file"))?;
-    if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+    if !is_npy(&path) {
         let data_type = typed(node, declared)?;
         let width = data_type.size_in_bits() as usize / 8;
         if bytes.len() % width != 0 {
@@ -164,8 +169,7 @@ fn of_file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder:
         }
         return Ok((declared, Values::Bytes(bytes), Some(path)));
     }
-    let array = npy::read(&bytes)
-        .map_err(|why| source.error(format!("{name}, but {why}"), "a .npy file that dml-cuda can read"))?;
+    let array = npy::read(&bytes).map_err(|why| format!("{} is {name}: {why}", source.place()))?;
     // DxDispatch takes bytes after the array for elements, and does not swap those of a big-endian array.
     if array.behind > 0 {
         source.refuse(format!("{name}, with {} bytes after its array", array.behind), "a file that ends there");

@@ -14,6 +14,9 @@ fn bad_input_gets_one_clear_message() {
     let short = b"\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99,), }            \n";
     folder.write("short.npy", short);
     folder.write("text.npy", "not an array");
+    let columns =
+        b"\x93NUMPY\x01\0\x42\0{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }       \n\0\0\0\0\0\0\0\0";
+    folder.write("columns.npy", columns);
     folder.write("huge.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f4'}");
     let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": "out.bin" });
     let expect = |what: &str, path: &str, value: Value| {
@@ -81,7 +84,12 @@ fn bad_input_gets_one_clear_message() {
         (values, source("absent.bin"), "\"absent.bin\", which cannot be read"),
         (values, source("odd.bin"), "\"odd.bin\", a file of 3 bytes, but must be a file of whole elements of FLOAT32"),
         (values, source("short.npy"), "its header promises a shape of [99]"),
-        (values, source("text.npy"), "it is not a .npy file"),
+        (values, source("text.npy"), "initialValues.sourcePath is \"text.npy\": it is not a .npy file of version 1"),
+        (
+            values,
+            source("columns.npy"),
+            "is \"columns.npy\": it is in Fortran order, but must be in C order (numpy.ascontiguousarray)\n",
+        ),
         (values, source("huge.npy"), "its header (version 2) claims 4294967295 bytes, more than the file's"),
         #[cfg(unix)]
         (values, source("/dev/zero"), "\"/dev/zero\", which cannot be read (it is not a regular file)"),

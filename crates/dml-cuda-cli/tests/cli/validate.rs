@@ -297,6 +297,38 @@ fn strict_reads_the_npy_files_that_dxdispatch_reads() {
     }
 }
 
+/// DxDispatch takes the bytes of any array, and so does this. A file of other numbers gets a warning.
+#[test]
+fn a_file_of_other_numbers_gets_a_warning() {
+    let folder = Folder::new();
+    let npy = |dtype: &str, width: usize| {
+        let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': (16,), }}\n");
+        [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), &vec![0; 16 * width]].concat()
+    };
+    for (dtype, width, tensor, found) in [
+        ("<f8", 8, "FLOAT16", "FLOAT64"),
+        ("<f8", 8, "INT64", "FLOAT64"),
+        ("<f4", 4, "INT32", "FLOAT32"),
+        ("<i8", 8, "UINT32", "INT64"),
+        ("<i4", 4, "UINT32", ""),
+        ("|b1", 1, "UINT8", ""),
+        ("<f2", 2, "FLOAT16", ""),
+    ] {
+        folder.write("x.npy", npy(dtype, width));
+        let mut model = small();
+        model["dispatchables"]["fill"] = fill(tensor, json!([4]), json!(1), json!(1));
+        set(&mut model, "resources/Out", json!({ "initialValues": { "sourcePath": "x.npy" } }));
+        let again = model["commands"][0].clone();
+        model["commands"].as_array_mut().expect("a list").insert(0, again);
+        let output = folder.run_model(&model, &["-a", "cpu"]);
+        output.well();
+        let words = format!(
+            "WARNING: model.json: resources.Out is a .npy file of {found}, but must be one of {tensor} for the OutputTensor of fill: its bytes are taken for {tensor}\n"
+        );
+        assert_eq!(stderr(&output), if found.is_empty() { String::new() } else { words }, "{dtype}");
+    }
+}
+
 #[test]
 fn strict_checks_the_lengths_that_a_dispatch_reads() {
     let mut model = example("reverse_subsequences");

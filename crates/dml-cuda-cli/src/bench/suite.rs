@@ -186,20 +186,14 @@ impl Case {
     /// One for each element of the SequenceLengthsTensor; none for fills. Computed anew by each call.
     pub fn lengths(&self) -> Vec<u32> {
         let [first, axis, count] = self.sizes();
-        let mut state = first << 32 | axis;
-        let length = |n: u64| match (self.lengths, n / 2 % (axis + 1)) {
-            (Lengths::Random, _) => random(&mut state) % (axis + 1),
-            (Lengths::ThreeQuarters, _) => axis * 3 / 4,
-            (Lengths::InTurn, half) => {
-                if n.is_multiple_of(2) {
-                    half
-                } else {
-                    axis - half
-                }
-            }
-            (Lengths::OverLong, _) => n,
+        let (mut state, lengths) = (first << 32 | axis, axis + 1);
+        let length: &mut dyn FnMut(u64) -> u64 = match self.lengths {
+            Lengths::Random => &mut |_| random(&mut state) % lengths,
+            Lengths::ThreeQuarters => &mut |_| axis * 3 / 4,
+            Lengths::InTurn => &mut |n| if n.is_multiple_of(2) { n / 2 % lengths } else { axis - n / 2 % lengths },
+            Lengths::OverLong => &mut |n| n,
         };
-        (0..count).map(length).map(|length| length as u32).collect()
+        (0..count).map(|n| length(n) as u32).collect()
     }
 
     /// Identifies what is computed, however a file has it: descriptor, values and lengths.

@@ -220,7 +220,7 @@ static void longest_float64(const struct machine *m) {
     release(m, memory);
 }
 
-/* The shapes are of three dimensions. The second is the axis. */
+/* Shapes of three dimensions. The second is the axis. */
 static const int64_t SHAPES[][3] = {{1, 1, 1}, {1, 100003, 1}, {301, 2, 1}, {203, 8, 1}, {101, 16, 1}, {33, 31, 1},
     {9, 1000, 1}, {3, 4097, 1}, {2, 20000, 1}, {2, 7, 16}, {3, 31, 33}, {2, 100, 5}, {4, 17, 3}, {2, 64, 64},
     {2, 40, 256}, {1, 600, 37}, {3, 40, 15}};

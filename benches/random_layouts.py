@@ -117,9 +117,9 @@ def draw(r, most=MOST):
     return [kind, width, sizes, axis, in_strides, out_strides, lengths]
 
 
-def work(mode, rows, numbers, gathers, ready, turn, results):
+def work(rows, numbers, gathers, ready, turn, results):
     """Times the layouts of those numbers. Without a turn it only compiles."""
-    os.environ.update(DML_CUDA_COMPILE_OPTIONS=MODES[mode], TORCHINDUCTOR_COMPILE_THREADS="1")
+    os.environ.update(DML_CUDA_COMPILE_OPTIONS="", TORCHINDUCTOR_COMPILE_THREADS="1")
     import torch
     from torch_times import DEVICE, gather, synchronize, timed
 
@@ -174,24 +174,25 @@ def work(mode, rows, numbers, gathers, ready, turn, results):
             expected = gathered(xs[0], lengths, axis, torch.empty_like(outs[0]))
             given = Memory(lengths), axis
 
-            def reverse(x, out, given=given):
-                dml_cuda.reverse_subsequences(Memory(x), *given, out=Memory(out), stream=stream())
+            def reverse(x, out, mode, given=given):
+                dml_cuda.reverse_subsequences(Memory(x), *given, out=Memory(out), stream=stream(), compile_options=MODES[mode])
 
-            reverse(xs[0], outs[0])
-            synchronize()
-            wrong += not torch.equal(outs[0], expected)
-            calls = {mode: [lambda x=x, out=out: reverse(x, out) for x, out in zip(xs, outs)]}
+            plain = [torch.empty(xs[0].numel(), dtype=xs[0].dtype, device=DEVICE) for _ in range(2 * len(xs))]
+            calls = {"copy": [lambda a=a, b=b: a.copy_(b) for a, b in zip(plain[::2], plain[1::2])]}
             if gathers:
                 calls["gather"] = [lambda x=x, out=out: compiled(x, lengths, axis, out) for x, out in zip(xs, outs)]
-            if mode == "default":
-                plain = [torch.empty(xs[0].numel(), dtype=xs[0].dtype, device=DEVICE) for _ in range(2 * len(xs))]
-                calls["copy"] = [lambda a=a, b=b: a.copy_(b) for a, b in zip(plain[::2], plain[1::2])]
-            if rows[n][5] == rows[n][6]:
-                x = torch.empty_strided(xs[0].shape, xs[0].stride(), dtype=xs[0].dtype, device=DEVICE).copy_(xs[0])
-                reverse(x, x)
+            for mode in MODES:
+                outs[0].zero_()
+                reverse(xs[0], outs[0], mode)
                 synchronize()
-                wrong += not torch.equal(x, expected)
-                calls[f"{mode} in place"] = [lambda x=x: reverse(x, x) for x in xs]
+                wrong += not torch.equal(outs[0], expected)
+                calls[mode] = [lambda x=x, out=out, mode=mode: reverse(x, out, mode) for x, out in zip(xs, outs)]
+                if rows[n][5] == rows[n][6]:
+                    x = torch.empty_strided(xs[0].shape, xs[0].stride(), dtype=xs[0].dtype, device=DEVICE).copy_(xs[0])
+                    reverse(x, x, mode)
+                    synchronize()
+                    wrong += not torch.equal(x, expected)
+                    calls[f"{mode} in place"] = [lambda x=x, mode=mode: reverse(x, x, mode) for x in xs]
             # The better of two medians, because places in memory differ. The calls take turns.
             for name, of in 2 * list(calls.items()):
                 try:
@@ -203,13 +204,13 @@ def work(mode, rows, numbers, gathers, ready, turn, results):
             del xs, outs, lengths, expected
 
 
-def run(mode, rows, workers, gathers):
-    """The times of all layouts in a mode, by number."""
+def run(rows, workers, gathers):
+    """The times of all layouts, by number."""
     spawn = multiprocessing.get_context("spawn")
     ready, turn, results = spawn.Barrier(workers), spawn.Lock(), spawn.Queue()
     started = []
     for k in range(workers):
-        arguments = (mode, rows, range(k, len(rows), workers), gathers, ready, turn, results)
+        arguments = (rows, range(k, len(rows), workers), gathers, ready, turn, results)
         started.append(spawn.Process(target=work, args=arguments, daemon=True))
         started[-1].start()
     for _ in rows:
@@ -219,7 +220,7 @@ def run(mode, rows, workers, gathers):
                 break
             except Exception:  # queue.Empty: of the module queue, which spawn's has no name for
                 if any(process.exitcode for process in started):
-                    sys.exit(f"a process that times {mode} ended")
+                    sys.exit("a process ended")
 
 
 def summary(rows):
@@ -258,11 +259,9 @@ def main():
     wrong = 0
     file = open(options.out, "x", newline="")
     try:
-        for mode in MODES:
-            gathers = mode == "default" and not options.without_gather
-            for n, differ, found in run(mode, rows, options.workers if mode == "default" else 1, gathers):
-                table[n].update({name: f"{time:.3f}" for name, time in found.items()})
-                wrong += differ
+        for n, differ, found in run(rows, options.workers, not options.without_gather):
+            table[n].update({name: f"{time:.3f}" for name, time in found.items()})
+            wrong += differ
     finally:
         import torch
 

@@ -175,7 +175,8 @@ def work(rows, numbers, gathers, ready, turn, results):
             given = Memory(lengths), axis
 
             def reverse(x, out, mode, given=given):
-                dml_cuda.reverse_subsequences(Memory(x), *given, out=Memory(out), stream=stream(), compile_options=MODES[mode])
+                options = {"stream": stream(), "compile_options": MODES[mode]}
+                dml_cuda.reverse_subsequences(Memory(x), *given, out=Memory(out), **options)
 
             plain = [torch.empty(xs[0].numel(), dtype=xs[0].dtype, device=DEVICE) for _ in range(2 * len(xs))]
             calls = {"copy": [lambda a=a, b=b: a.copy_(b) for a, b in zip(plain[::2], plain[1::2])]}

@@ -277,6 +277,42 @@ fn warps_access_the_sectors_of_their_elements() {
     }
 }
 
+/// Neighbours in a transposed output have lengths that are apart, and those of one sector are far from each other.
+#[test]
+fn lengths_that_are_apart_are_loaded_one_by_one() {
+    let target = target();
+    let transposed = "1,2048x3x8,1,24x8x1,1x16384x2048,2048x1x8";
+    for (fields, are_apart) in LAYOUTS.iter().map(|(fields, _)| (*fields, 0.0)).chain([(transposed, 1.0)]) {
+        let plan = plan(&fields.split(',').collect::<Vec<_>>());
+        let mut all = elements(&plan);
+        all.sort_by_key(|element| element.bytes[1]);
+        let sector = |element: &Element| element.length * 4 / 32;
+        let more: u64 = all.chunks(32).map(|warp| count(warp.iter().map(sector)) - 1).sum();
+        let counted = are_apart * (more - count(all.iter().map(sector)).min(more)) as f64;
+        let found = Layout::new(&plan, Mode::Copying, &target).lengths_missed(plan.width, 1);
+        assert_near(found, counted, 0.01, fields);
+    }
+}
+
+/// Lanes that share sectors of the input are at positions that differ. The L1 cache has all of them where the axis is
+/// inside these lanes, and none where the axis is around many.
+#[test]
+fn sectors_stay_in_the_cache_where_the_axis_is_inside() {
+    let target = target();
+    for (fields, part) in [
+        ("2,8x4096,0,4096x1,4096x1,1x4096", 0.5),
+        ("2,8x65536,0,65536x1,65536x1,1x65536", 7.0 / 6.0),
+        ("2,4096x8x2,1,1x8192x4096,16x2x1,4096x1x2", 0.0),
+    ] {
+        let plan = plan(&fields.split(',').collect::<Vec<_>>());
+        let layout = Layout::new(&plan, Mode::Copying, &target);
+        let accesses = layout.accesses(Side::Input, plan.width, 1, true);
+        let all = layout.again(Side::Input, accesses);
+        assert!(all > 0.0);
+        assert_near(layout.missed_again(Side::Input, accesses, true), f64::min(part, 1.0) * all, 1e-6, fields);
+    }
+}
+
 /// Two strips that share a sector both read and write it, and read it again if they write a part of it.
 #[test]
 fn strips_move_the_sectors_of_each() {

@@ -36,7 +36,9 @@ pub(super) fn vectors(layout: &Layout<'_>, bytes: u32, list: &mut Candidates) ->
     let once = layout.work();
     let work = Work {
         bytes: once.bytes + layout.moved_again(Side::Input, accesses, false),
-        misses: once.misses + layout.missed_again(Side::Input, accesses, true),
+        misses: once.misses
+            + layout.missed_again(Side::Input, accesses, true)
+            + layout.lengths_missed(layout.width, elements),
         ..once
     };
     let grid = Grid { blocks: blocks(items, elements), threads: THREADS, shared: 0 };
@@ -75,7 +77,7 @@ pub(super) fn work(layout: &Layout<'_>, unit: u32, per_thread: u32, scatters: bo
     };
     Work {
         bytes: once.bytes + again * layout.moving(),
-        misses: once.misses + missed * layout.moving(),
+        misses: once.misses + (missed + layout.lengths_missed(unit, 1)) * layout.moving(),
         rounds: if layout.in_place() { 1.0 } else { f64::from(per_thread).sqrt() },
     }
 }

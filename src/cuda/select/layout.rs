@@ -31,8 +31,8 @@ fn generic_from(entry: Entry) -> u64 {
 #[derive(Clone, Copy, Debug)]
 struct Walked {
     size: u32,
-    /// The strides of the input and of the output.
-    strides: [u32; 2],
+    /// The strides of the input, of the output and of the lengths.
+    strides: [u32; 3],
     /// Whether lanes along it have lengths of their own.
     varies: bool,
     is_axis: bool,
@@ -172,7 +172,8 @@ impl<'a> Layout<'a> {
 
 impl Walked {
     fn new(d: &Dimension, is_axis: bool) -> Self {
-        Self { size: d.size, strides: [d.in_stride, d.out_stride], varies: d.length_stride != 0, is_axis }
+        let strides = [d.in_stride, d.out_stride, d.length_stride];
+        Self { size: d.size, strides, varies: d.length_stride != 0, is_axis }
     }
 }
 

@@ -30,6 +30,11 @@ impl Side {
         Self { places: [Some(inner), outer], size: size * outer.map_or(1, |n| dimension(layout, n).size) }
     }
 
+    /// Whether lengths vary along it.
+    fn varies(self, layout: &Layout<'_>) -> bool {
+        self.places.into_iter().flatten().any(|n| dimension(layout, n).length_stride != 0)
+    }
+
     fn along(self, layout: &Layout<'_>) -> Along {
         let one_element = ReverseDim { size: FastDiv::new(1), ..ReverseDim::zeroed() };
         let [inner, outer] = self.places.map(|n| n.map_or(one_element, |n| dim_of(layout, n)));
@@ -90,8 +95,7 @@ fn how(layout: &Layout<'_>, along_in: Side, along_out: Side) -> Result<u32, Reje
     let is_narrow = layout.width < 4;
     let axis = Some(layout.dimensions.len());
     let [axis_in, axis_out] = [along_in, along_out].map(|side| side.places.contains(&axis));
-    let varies = |n: usize| dimension(layout, n).length_stride != 0;
-    let [in_varies, out_varies] = [along_in, along_out].map(|side| side.places.into_iter().flatten().any(varies));
+    let [in_varies, out_varies] = [along_in, along_out].map(|side| side.varies(layout));
     let whole = |side: Side| reject_if(is_narrow && side.places[1].is_some(), "only a part of a side is reversed");
     match (axis_in, axis_out) {
         (_, true) if in_varies && is_narrow => whole(along_out).map(|()| REVERSE_COLUMNS),
@@ -154,7 +158,9 @@ pub(super) fn transposed<const VECTORS: bool>(
     let (inside, outside) = (mean(sides.along_in, down), mean(sides.along_out, across));
     let width = f64::from(layout.width);
     let sectors = |run: f64| elements / run * layout.sectors_of_run(run * width).max(1.0);
-    let (read, written) = (sectors(inside), sectors(outside));
+    // Neighbours of 4 bytes are read at different positions if the axis is along them and so are their lengths.
+    let reads_apart = !is_narrow && sides.how > READ && sides.along_in.varies(layout);
+    let (read, written) = (if reads_apart { elements } else { sectors(inside) }, sectors(outside));
     let rows_at_once = f64::from(THREADS / TILE);
     let work = Work {
         misses: read + written,
@@ -230,7 +236,9 @@ impl Cuts {
             repeated = if is_full { 0 } else { repeated + 1 };
         }
         let cuts = Self { dimensions, of_output, reads_apart, tiles: 1, repeated };
-        let is_little = cuts.blocks(layout) < u64::from(16 * layout.target.multiprocessors);
+        // Thread blocks that all run at once gain nothing from fewer of them.
+        let at_once = layout.target.threads / THREADS * layout.target.multiprocessors;
+        let is_little = cuts.blocks(layout) <= at_once.into();
         Self { tiles: if is_little { 1 } else { TILES_PER_BLOCK }, ..cuts }
     }
 

@@ -14,11 +14,12 @@ const LEAST_CACHE: f64 = 13.0;
 /// Average number of sectors at the end of the moving part of a lane, in place.
 const ENDS: f64 = 1.25;
 
-/// The input or the output.
+/// The input, the output or the lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cuda::select) enum Side {
     Input,
     Output,
+    Lengths,
 }
 
 /// The contiguous runs of a tensor in the order of its memory.
@@ -67,8 +68,7 @@ impl Layout<'_> {
 
     fn least_work(&self, runs: &[Runs; 2]) -> Work {
         let [input, output] = self.traffic.sectors;
-        let lengths: f64 = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| f64::from(d.size)).product();
-        let lengths = lengths * if self.wide_lengths { 8.0 } else { 4.0 };
+        let lengths = self.lengths_bytes();
         let sector = f64::from(SECTOR);
         // Memory reads two sectors at once, and the rest of those that are written in part.
         let pairs = runs[0].count * self.pieces_of_run(runs[0].bytes, 2.0 * sector).min(runs[0].pitch / sector / 2.0);
@@ -145,15 +145,44 @@ impl Layout<'_> {
     /// A warp that reads 32 adjacent elements of 4 bytes accesses 31 · 4 / 32 + 1 = 4.9 sectors, at any alignment. If
     /// they are 128 bytes apart, it accesses 32.
     pub fn accesses(&self, side: Side, unit: u32, step: u32, at_random: bool) -> f64 {
-        let elements = unit / self.width;
+        let sectors = self.sectors_of_warp(side, unit, step, at_random);
+        self.warps(unit) * if step == 1 { f64::max(sectors, unit.into()) } else { sectors }
+    }
+
+    /// Accesses to lengths that the L1 cache does not serve, besides the first to each sector, if lengths of neighbours
+    /// in the output are apart.
+    pub fn lengths_missed(&self, unit: u32, step: u32) -> f64 {
+        let apart = self.warps(unit) * (self.sectors_of_warp(Side::Lengths, unit, step, false) - 1.0);
+        (apart - self.lengths_bytes() / f64::from(SECTOR)).max(0.0) * self.missed_part(Side::Lengths, false)
+    }
+
+    /// Warps whose threads have a unit each.
+    fn warps(&self, unit: u32) -> f64 {
+        self.elements() as f64 / f64::from(unit / self.width) / WARP
+    }
+
+    fn lengths_bytes(&self) -> f64 {
+        let lengths = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| f64::from(d.size));
+        lengths.product::<f64>() * self.width_of(Side::Lengths)
+    }
+
+    /// Bytes of an element.
+    fn width_of(&self, side: Side) -> f64 {
+        match (side, self.wide_lengths) {
+            (Side::Lengths, false) => 4.0,
+            (Side::Lengths, true) => 8.0,
+            _ => self.width.into(),
+        }
+    }
+
+    fn sectors_of_warp(&self, side: Side, unit: u32, step: u32, at_random: bool) -> f64 {
         // Threads that the dimensions so far do not tell apart, and units from one thread to the next.
         let (mut left, mut distance) = (WARP, f64::from(step));
         let mut sectors = 1.0;
         for (n, d) in self.traffic.walk.iter().enumerate() {
-            let (size, stride) = match n {
-                0 if elements > 1 => (f64::from((d.size / elements).max(1)), f64::from(unit)),
-                _ => (f64::from(d.size), f64::from(d.strides[side as usize]) * f64::from(self.width)),
-            };
+            let elements = if n == 0 { unit / self.width } else { 1 };
+            let size = f64::from((d.size / elements).max(1));
+            let stride = f64::from(d.strides[side as usize] * elements) * self.width_of(side);
             let threads = ceil(size / distance).min(left);
             let steps = if distance < size { distance } else { 1.0 };
             let at_one_position = (threads - 1.0) * steps * stride / f64::from(SECTOR) + 1.0;
@@ -165,8 +194,7 @@ impl Layout<'_> {
                 break;
             }
         }
-        let warps = self.elements() as f64 / f64::from(elements) / WARP;
-        warps * if step == 1 { f64::max(sectors, unit.into()) } else { sectors }
+        sectors
     }
 
     /// Accesses that the L1 cache does not serve, besides the first to each sector: a sector that is accessed again
@@ -179,7 +207,7 @@ impl Layout<'_> {
 
     /// Bytes that memory moves again for accesses at random positions. If interleaved lanes are at positions that
     /// differ, an element and its neighbours in a sector are accessed at different times. In between, the L2 cache
-    /// loses the sector: never if what is accessed fits 0.35 of it, always from 0.7 of it on. A sector that is
+    /// loses the sector: never if what is accessed fits half of it, always if it does not fit. A sector that is
     /// written in parts is also read, so that it counts three times.
     pub fn moved_again(&self, side: Side, accesses: f64, is_written: bool) -> f64 {
         let walk = &self.traffic.walk;
@@ -190,7 +218,7 @@ impl Layout<'_> {
         let between: f64 = walk[..=at].iter().map(|d| f64::from(d.size)).product();
         let caches = between * f64::from(self.width) / f64::from(self.target.l2_cache);
         let times = if is_written { 3.0 } else { 1.0 };
-        self.again(side, accesses) * times * f64::from(SECTOR) * (1.5 + caches.max(0.1).log2()).clamp(0.0, 1.0)
+        self.again(side, accesses) * times * f64::from(SECTOR) * (1.0 + caches.max(0.1).log2()).clamp(0.0, 1.0)
     }
 
     /// Accesses without the first to each sector.
@@ -206,8 +234,11 @@ impl Layout<'_> {
         let between: f64 = walk[..at].iter().map(|d| f64::from(d.size)).product();
         let mut bytes = if between > 1.0 { between * f64::from(LINE) * COMPETING } else { 1.0 };
         if at_random {
-            // Lanes that share a sector are at positions that differ.
-            let rows = walk.iter().filter(|d| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into());
+            // Lanes that share a sector are at positions that differ. All of these come before the next lanes where the
+            // axis is inside.
+            let inside = walk.iter().position(|d| d.is_axis).unwrap_or(walk.len());
+            let rows =
+                walk[..inside].iter().filter(|d| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into());
             let row_bytes = rows.map(|d| self.bytes(d.strides[side as usize]) * u64::from(d.size)).max();
             bytes = bytes.max(f64::from(self.axis.size) * row_bytes.unwrap_or(0) as f64);
         }

@@ -79,6 +79,20 @@ class RNNs(unittest.TestCase):
     def close(self, found, required, tolerance):
         torch.testing.assert_close(found, required, rtol=tolerance, atol=tolerance)
 
+    def test_what_a_call_shares_with_its_caller(self):
+        """After a call with lengths everything may be changed in place before the backward pass, whatever they are."""
+        for kind, both, lengths in itertools.product(
+            (dt.LSTM, dt.GRU, dt.RNN), (False, True), ([7, 7, 7], [7, 3, 5], [7, 0, 2])
+        ):
+            rnn = kind(4, 5, bidirectional=both)
+            x, h = torch.randn(7, 3, 4), torch.randn(1 + both, 3, 5)
+            hx = (h, h.clone()) if kind is dt.LSTM else h
+            output, states = rnn(x, hx, lengths=lengths)
+            results = [output, *(states if kind is dt.LSTM else [states])]
+            total = sum(part.relu_().sum() for part in results)
+            x.zero_(), h.zero_()
+            total.backward()
+
     def test_random_configurations_equal_packing(self):
         for device in DEVICES:
             draw = random.Random(86)

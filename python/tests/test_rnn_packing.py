@@ -1,5 +1,6 @@
 """dml_cuda.torch's packs, compared with PyTorch's. Skipped, and counted, without PyTorch."""
 
+import concurrent.futures
 import contextlib
 import copy
 import io
@@ -13,6 +14,7 @@ from with_torch import CUDA, DEVICES, dt, torch  # first: without PyTorch it ski
 
 from dml_cuda.torch.packing import Padded
 from test_rnn import form
+import torch.utils.checkpoint
 from torch.nn.utils import rnn as pytorch
 from torch.nn.utils.rnn import PackedSequence
 
@@ -77,6 +79,47 @@ class Packing(unittest.TestCase):
             self.same(dt.pad_packed_sequence(found), pytorch.pad_packed_sequence(required))
             self.assertEqual((len(found), repr(found), found.is_cuda), (4, repr(required), required.is_cuda))
             self.same([found[0], found[-1], *found[1:3]], [required[0], required[-1], *required[1:3]])
+
+    def test_whoever_reads_a_pack_first_does_not_take_its_gradients(self):
+        readers = {
+            "data": lambda pack: pack.data,
+            "iteration": list,
+            "repr": repr,
+            "PyTorch's unpacking": pytorch.pad_packed_sequence,
+            "a packed pass": dt.GRU(4, 5),
+        }
+        contexts = torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(True)
+        for (name, read), context in itertools.product(readers.items(), contexts):
+            with self.subTest(name):
+                x = torch.randn(6, 3, 4, requires_grad=True)
+                pack = dt.pack_padded_sequence(x, [6, 2, 4], enforce_sorted=False)
+                with context():
+                    read(pack)
+                dt.GRU(4, 5)(pack)[1].sum().backward()
+                self.assertGreater(x.grad.abs().sum(), 0)
+
+    def test_packs_in_checkpoints_and_transforms(self):
+        for rnn, use_reentrant in itertools.product((dt.GRU(4, 5), dt.LSTM(4, 5)), (False, True)):
+            gradients = []
+            for of in (pytorch, dt):
+                x, scale = torch.ones(6, 3, 4, requires_grad=True), torch.ones((), requires_grad=True)
+                pack = of.pack_padded_sequence(x, [6, 2, 4], enforce_sorted=False)
+                run = lambda scale, pack=pack: rnn(pack)[0].data * scale
+                torch.utils.checkpoint.checkpoint(run, scale, use_reentrant=use_reentrant).sum().backward()
+                gradients.append(x.grad)
+            torch.testing.assert_close(*gradients)
+        pack = dt.pack_padded_sequence(torch.ones(6, 3, 4), [6, 2, 4], enforce_sorted=False)
+        torch.func.grad(lambda scale: (pack.data * scale).sum())(torch.ones(()))
+        self.assertEqual(pickle.loads(pickle.dumps(pack)).data.sum(), 48)
+
+    def test_threads_read_the_same_data(self):
+        for _ in range(40):
+            pack = dt.pack_padded_sequence(torch.ones(40, 8, 64), [40] * 8)
+            with concurrent.futures.ThreadPoolExecutor(8) as threads:
+                found = list(threads.map(lambda _, pack=pack: pack.data.data_ptr(), range(8)))
+            self.assertEqual(found, [pack.data.data_ptr()] * 8)
+        with self.assertRaises(AttributeError):
+            pack.data = torch.zeros(3)
 
     def test_errors_are_pytorchs(self):
         x = batch()

@@ -1,5 +1,6 @@
 """PyTorch's packing, for RNNs that run padded batches: a pack keeps the padded batch, and is packed when it is read."""
 
+import contextlib
 import functools
 import sys
 from typing import Any
@@ -10,7 +11,7 @@ from torch.nn.utils import rnn as pytorch
 from torch.nn.utils.rnn import PackedSequence
 
 from ._private import exists, private
-from .operators import is_tracing
+from .operators import in_transform, is_tracing
 
 # PyTorch's functions as they were imported: a program may put this module's in their place.
 PACK, PAD = pytorch.pack_padded_sequence, pytorch.pad_packed_sequence
@@ -37,6 +38,10 @@ def uncompiled(function: Any) -> Any:
 _CONVERSIONS = "to cpu cuda double float half long int short char byte pin_memory".split()
 
 
+def _as_it_is(saved: torch.Tensor) -> torch.Tensor:
+    return saved
+
+
 class Padded:
     """A PackedSequence that keeps the padded batch: [T, B, ...], and the lengths, on the host or on its device. Reading
     `data` packs the batch, and from then on this is a pack like PyTorch's, because data may be changed. It is no tuple,
@@ -47,7 +52,8 @@ class Padded:
     padded: torch.Tensor
     lengths: torch.Tensor
     is_sorted: bool
-    _packed: Any
+    _has_gradients: bool
+    _packed: PackedSequence  # once it is packed
 
     def __new__(cls, *given: Any, **named: Any) -> Any:
         return PackedSequence(*given, **named)  # by what takes tuples apart and makes them again, as a DataLoader does
@@ -55,7 +61,8 @@ class Padded:
     @classmethod
     def keep(cls, padded: torch.Tensor, lengths: torch.Tensor, is_sorted: bool) -> "Padded":
         self: Padded = object.__new__(cls)
-        self.padded, self.lengths, self.is_sorted, self._packed = padded, lengths, is_sorted, None
+        self.padded, self.lengths, self.is_sorted = padded, lengths, is_sorted
+        self._has_gradients = torch.is_grad_enabled()
         return self
 
     def like(self, padded: torch.Tensor) -> "Padded":
@@ -71,22 +78,35 @@ class Padded:
     @property
     def is_kept(self) -> bool:
         """Whether the padded batch still is what this pack holds."""
-        return self._packed is None
+        return "_packed" not in vars(self)
 
     def pack(self) -> PackedSequence:
-        if self._packed is None:
-            self._packed = PACK(self.padded, self.lengths.cpu(), enforce_sorted=self.is_sorted)
-        return self._packed
+        """The packed batch, as it would be had it been packed when this pack was made, whoever reads it first."""
+        if not self.is_kept:
+            return self._packed
+        with contextlib.ExitStack() as modes:
+            if self.padded.requires_grad:  # a checkpoint must not count what is saved here
+                modes.enter_context(torch.autograd.graph.saved_tensors_hooks(_as_it_is, _as_it_is))
+            if torch.is_inference_mode_enabled() and not self.padded.is_inference():
+                modes.enter_context(torch.inference_mode(False))
+            if torch.is_grad_enabled() is not self._has_gradients:
+                modes.enter_context(torch.set_grad_enabled(self._has_gradients))
+            packed = PACK(self.padded, self.lengths.cpu(), enforce_sorted=self.is_sorted)
+        # What is made inside of a transform ends with it. Threads get one result.
+        return packed if in_transform() else vars(self).setdefault("_packed", packed)
 
     @functools.cached_property
     def _of_lengths(self) -> PackedSequence:
         """A pack with the same fields but `data`."""
+        if not self.is_kept:
+            return self._packed
         of = self.padded.detach().new_empty(()).expand(self.padded.shape[:2])
         return PACK(of, self.lengths.cpu(), enforce_sorted=self.is_sorted)
 
-    batch_sizes = property(lambda self: (self._packed or self._of_lengths).batch_sizes)
-    sorted_indices = property(lambda self: (self._packed or self._of_lengths).sorted_indices)
-    unsorted_indices = property(lambda self: (self._packed or self._of_lengths).unsorted_indices)
+    data = property(lambda self: self.pack().data)
+    batch_sizes = property(lambda self: self._of_lengths.batch_sizes)
+    sorted_indices = property(lambda self: self._of_lengths.sorted_indices)
+    unsorted_indices = property(lambda self: self._of_lengths.unsorted_indices)
     is_cuda = property(lambda self: self.padded.is_cuda)
 
     def __getattr__(self, name: str) -> Any:

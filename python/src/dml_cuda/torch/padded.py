@@ -159,7 +159,8 @@ def _joined(weights: list[list[torch.Tensor]], is_block: bool) -> list[torch.Ten
 
 
 def _in_one(states: list[torch.Tensor]) -> torch.Tensor:
-    return torch.cat(states) if len(states) > 1 else states[0]
+    """The states of all passes. The backward pass of one may keep them."""
+    return torch.cat(states) if len(states) > 1 or torch.is_grad_enabled() else states[0]
 
 
 def run_padded(

@@ -82,12 +82,13 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
                 return torch.nn.functional.pad(output, (0, 0) * (2 - dim) + (0, len(x) - longest)), states
         form = forms.form(self, x, x.shape[0], host, True)
         if form == "whole":
-            return self._plain(input, hx)
+            output, states = self._plain(_own(input), _own(hx))
+            return _own(output), _own(states)
         if form == "packed":
             packed, states = self._plain(PACK(x, torch.tensor(host), enforce_sorted=False), hx)
             return padded_of(packed, self.batch_first, 0.0, len(x)), states
         if form == 1:
-            return run_padded(self, x, lengths, hx, has_empty=not host or min(host) < 1)
+            return run_padded(self, x, lengths, _own(hx), has_empty=not host or min(host) < 1)
         return self._run_cut(x, host, hx, form)
 
     def _run_cut(self, x: torch.Tensor, host: Any, hx: Any, form: Any, **options: Any) -> tuple[Any, Any]:
@@ -172,6 +173,13 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             required = "(h_0, c_0), as this is an LSTM" if is_lstm else "the tensor h_0"
             raise TypeError(f"hx is a {type(hx).__qualname__}, but must be {required}")
         self.check_forward_args(x, hx, None)
+
+
+def _own(value: Any) -> Any:
+    """Copies of tensors that a backward pass may need, which so is not shared with the caller."""
+    if isinstance(value, torch.Tensor):
+        return value.clone() if torch.is_grad_enabled() else value
+    return value if value is None else tuple(map(_own, value))
 
 
 class LSTM(WithLengths, torch.nn.LSTM):  # type: ignore[misc]

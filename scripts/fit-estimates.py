@@ -3,7 +3,7 @@
 
 `dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen. A
 kernel's time is that of the specialized one, because CUDA graphs run that, unless the entry point stays generic. Where
-only the generic one was recorded, it is multiplied by the entry point's mean of specialized and generic times.
+only the generic one was recorded, what is not the memory's time is shortened as on average of the entry point.
 Without arguments it takes benches/record/times. Prints how well the estimates choose on layouts that the fit has not
 seen, and writes src/cuda/costs.rs. Needs numpy, pandas and scipy.
 """
@@ -100,10 +100,12 @@ def slower_specialized(data):
     return found
 
 
-def captured(data, generic):
-    """The time of each launch in a captured call."""
-    gain = np.log(data.specialized_us / data.us).groupby(data.kernel).mean()
-    specialized = data.specialized_us.fillna(data.us * np.exp(data.kernel.map(gain)).fillna(1))
+def captured(data, generic, memory):
+    """The time of each launch in a captured call. Specialization shortens what is not the memory's time."""
+    memory = np.minimum(memory, 0.7 * data.us)
+    rest = data.us - memory
+    gain = ((data.specialized_us - memory) / rest).groupby(data.kernel).median()
+    specialized = data.specialized_us.fillna(memory + rest * data.kernel.map(gain).fillna(1))
     return data.us.where(data.kernel.isin([kernel for kernel, _ in generic]), specialized)
 
 
@@ -188,8 +190,8 @@ def main():
     files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
     data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
     generic = slower_specialized(data)
-    data["generic_us"], data["us"] = data.us, captured(data, generic)
     terms = np.array([text.split() for text in data.terms], float)
+    data["generic_us"], data["us"] = data.us, captured(data, generic, terms[:, TERMS.index("memory")])
     # Only kernels that have one mode are fitted. The choices that are reported are among all kernels.
     timed = (data.us.notna() & ~data.copies).to_numpy()
     data["choice"] = data.layout + " " + data["mode"]

@@ -26,7 +26,7 @@ ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-
 LENGTHS = "2026-11-28-rnn.md"
 
 # Bidirectional RNNs, and the rows of CUDA graphs, which have more columns than the eager ones.
-RNN, FORMS = "../nvidia-h100/2026-11-27-rnn.md", r"^\| (LSTM|GRU) \[([^|]+\|){7}$"
+RNN, FORMS = "2026-11-28-rnn-captured.md", r"^\| (LSTM|GRU) \[([^|]+\|){9}$"
 
 TYPES = ("u8", "f16", "f32", "i64")
 # How the names of cases begin that no table has, and of those in the table of small work.
@@ -123,7 +123,7 @@ def of_gains():
     directml = [ratio for _, ratio in faster(read(H200 / "directml-1.13.1.json"), read(H200 / "2026-11-22-suite.json"))]
     pytorch, compiled = "2026-11-23-pytorch.md", "2026-11-25-compiled.md"
     programs = quotients(compiled, r"^\| \w+, .* [uf]\d+ \|", 3, 2)
-    of_lstms = lambda count, mode: quotients(LENGTHS, rf"^\| {count}, \[.*, {mode} \|", 2, 4)
+    of_lstms = lambda count, mode: quotients(LENGTHS, rf"^\| LSTM, 1, {count}, \[.*, {mode} \|( [\d.]+ \|){{7}}$", 2, 4)
     lines = [
         ("packing an LSTM, two directions, inference", of_lstms(2, "inference"), "8 LSTMs", LENGTHS),
         ("packing an LSTM, two directions, training", of_lstms(2, "training"), "8 LSTMs", LENGTHS),
@@ -145,7 +145,7 @@ def of_lengths():
     the first over the second."""
     lines = []
     for line in (H200 / LENGTHS).read_text(encoding="utf-8").splitlines():
-        if found := re.match(r"\| 2, (\[.*\]), \d+, (float\d+), inference \|(.*)", line):
+        if found := re.match(r"\| LSTM, 1, 2, (\[.*\]), \d+, (float\d+), \d+%, inference \|((?: [\d.]+ \|){7})$", line):
             packed, _, kept, padded, *_ = map(float, found[3].split("|")[:-1])
             times = [f"{digits(time)} ms" for time in (packed, kept, padded)]
             lines.append([f"{found[1]} {found[2]}", *times, f"{digits(packed / kept)}×"])

@@ -43,7 +43,7 @@ def is_persistent(rnn: torch.nn.RNNBase, x: torch.Tensor, features: int, batch: 
 
 def _is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor, size: int) -> bool:
     """Whether both directions of a layer run in one pass. cuDNN then runs them at the same time, but multiplies twice
-    as many inputs, half of the weights being zeros. On an H100 (benches/record) that is faster in captured calls, with
+    as many inputs, half of the weights being zeros. On an H200 (benches/record) that is faster in captured calls, with
     and without gradients, where two passes would have cuDNN's standard algorithm: PyTorch asks for a persistent one if
     the states are few, and for an LSTM or RNN in float16 if sizes are multiples. With the latter only batches below 64,
     and a batch of 128 with 256 states, are faster in two passes. The multiplications must be few, fewer where tensor

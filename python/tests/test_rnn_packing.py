@@ -108,9 +108,13 @@ class Packing(unittest.TestCase):
                 torch.utils.checkpoint.checkpoint(run, scale, use_reentrant=use_reentrant).sum().backward()
                 gradients.append(x.grad)
             torch.testing.assert_close(*gradients)
-        pack = dt.pack_padded_sequence(torch.ones(6, 3, 4), [6, 2, 4], enforce_sorted=False)
-        torch.func.grad(lambda scale: (pack.data * scale).sum())(torch.ones(()))
-        self.assertEqual(pickle.loads(pickle.dumps(pack)).data.sum(), 48)
+        for with_gradient in (False, True):
+            x = torch.ones(6, 3, 4, requires_grad=with_gradient)
+            pack = dt.pack_padded_sequence(x, [6, 2, 4], enforce_sorted=False)
+            torch.func.grad(lambda scale, pack=pack: (pack.data * scale).sum())(torch.ones(()))
+            self.assertEqual(copy.copy(pack).data.sum(), 48)
+            if not with_gradient:
+                self.assertEqual(pickle.loads(pickle.dumps(pack)).data.sum(), 48)
 
     def test_threads_read_the_same_data(self):
         for _ in range(40):

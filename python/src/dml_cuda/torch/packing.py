@@ -85,8 +85,10 @@ class Padded:
         if not self.is_kept:
             return self._packed
         with contextlib.ExitStack() as modes:
-            if self.padded.requires_grad:  # a checkpoint must not count what is saved here
-                modes.enter_context(torch.autograd.graph.saved_tensors_hooks(_as_it_is, _as_it_is))
+            # A checkpoint must not count what is saved here. Where hooks are forbidden there is none.
+            with contextlib.suppress(RuntimeError):
+                if self.padded.requires_grad:
+                    modes.enter_context(torch.autograd.graph.saved_tensors_hooks(_as_it_is, _as_it_is))
             if torch.is_inference_mode_enabled() and not self.padded.is_inference():
                 modes.enter_context(torch.inference_mode(False))
             if torch.is_grad_enabled() is not self._has_gradients:

@@ -68,7 +68,7 @@ def _again(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
 def of_batch(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
     """The lengths of a batch whose time is dimension 0 or 1, as they broadcast to x."""
     after = x.dim() - 2 + dim
-    return lengths.view(-1, *(1,) * after) if after else lengths
+    return lengths.view(x.shape[1 - dim], *(1,) * after) if after else lengths
 
 
 def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor, dim: int) -> torch.Tensor:

@@ -131,7 +131,8 @@ impl Operator {
     ///
     /// # Errors
     ///
-    /// Those of the options, as [`Device::compile_operator_with`](crate::Device::compile_operator_with) has them.
+    /// The options cannot be compiled with, on any device: see
+    /// [`Device::compile_operator_with`](crate::Device::compile_operator_with).
     pub fn explain_with(&self, target: &GpuTarget, options: CompileOptions) -> Result<Explanation, CompileError> {
         self.check_options(options)?;
         Ok(explain_plan(&self.plan(), Some(target), options))

@@ -272,9 +272,12 @@ struct Transposed {
     FastDiv tiles_along_out;
     u32 how;          // READ or another of these
     u32 two;          // 1 if a row is along two dimensions
+    u32 tile;         // elements of 4 bytes: TILE or SMALL_TILE
+    u32 reserved;
 };
 
 static constexpr u32 TILE = 64;            // elements of 4 bytes along each dimension of a tile
+static constexpr u32 SMALL_TILE = 32;      // and of a small one
 static constexpr u32 TILE_OUT = 128;       // elements of 1 and 2 bytes along the output's contiguous dimension
 static constexpr u32 TILE_IN_BYTES = 128;  // and bytes along the input's
 static constexpr u32 TILE_DIMS = 5;        // the most of a tile without shared memory: two of each tensor, and the axis

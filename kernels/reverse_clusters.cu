@@ -38,27 +38,20 @@ static constexpr u32 LOADS_IN_FLIGHT = 4;
 static constexpr u32 LOADS_IN_FLIGHT_UNALIGNED = 2;
 
 #ifdef __CUDACC__
-// Waits for all threads of the cluster and for their stores.
-__device__ __forceinline__ void sync_cluster() {
-    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" : : : "memory");
-}
+// Waits until all threads of the cluster have arrived: at the beginning, or with their stores.
+__device__ __forceinline__ void arrive_at_begin() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory"); }
+__device__ __forceinline__ void arrive_with_stores() { asm volatile("barrier.cluster.arrive.aligned;" : : : "memory"); }
+__device__ __forceinline__ void wait_for_cluster() { asm volatile("barrier.cluster.wait.aligned;" : : : "memory"); }
 
-// Stores a value at byte `byte` of another thread block's shared memory.
-template <class Element>
-__device__ __forceinline__ void store_in_block(u32 block, u32 byte, Element value) {
-    u32 address;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;"
-        : "=r"(address)
-        : "r"(static_cast<u32>(__cvta_generic_to_shared(smem)) + byte), "r"(block));
-    if constexpr (sizeof(Element) == 1) {
-        asm volatile("st.shared::cluster.u8 [%0], %1;" : : "r"(address), "r"(static_cast<u32>(value)) : "memory");
-    } else if constexpr (sizeof(Element) == 2) {
-        asm volatile("st.shared::cluster.u16 [%0], %1;" : : "r"(address), "h"(value) : "memory");
-    } else if constexpr (sizeof(Element) == 4) {
-        asm volatile("st.shared::cluster.u32 [%0], %1;" : : "r"(address), "r"(value) : "memory");
-    } else {
-        asm volatile("st.shared::cluster.u64 [%0], %1;" : : "r"(address), "l"(value) : "memory");
-    }
+// The generic address of this thread block's shared memory. The shuffle changes nothing, but its result stays in
+// registers. The compiler would otherwise read special registers for each store, which takes longer than the store.
+__device__ __forceinline__ u64 shared_address() { return __shfl_sync(~0u, reinterpret_cast<u64>(smem), 0); }
+
+// Byte `byte` of the shared memory of a thread block of the cluster. `address` is that of this one.
+__device__ __forceinline__ u8* in_block(u64 address, u32 block, u32 byte) {
+    u64 mapped;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(address), "r"(block));
+    return reinterpret_cast<u8*>(mapped) + byte;
 }
 #endif
 
@@ -114,38 +107,42 @@ __device__ __forceinline__ void scatter(const Clusters& p, const Position& at_ou
         longest = max(longest, length[k]);
     }
     const u32 end = lane >= strip.lanes ? 0 : IN_PLACE ? longest : p.r.axis_size;
-    // False only near the tensor's ends, where a vector may reach outside.
-    const bool inside = in - 15 >= bounds.begin && in + (end - 1) * stride + 32 <= bounds.end;
-    sync_cluster();  // a thread block must be running before others store to its shared memory
-    for (u32 first = row_of(threadIdx.x >> log); first < end; first += READ * step) {
+    const u64 address = shared_address();
+    const auto put = [&](u32 t, const uint4& v) {
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            if (IN_PLACE ? t >= length[k] : !ALIGNED && lane + k >= strip.lanes) continue;
+            const u32 to = source(t, length[k]);  // also where t goes to: it is its own inverse
+            u8* const place = in_block(address, block_of(to), (lane + k) * p.lane_pitch + place_of(to) * W);
+            *reinterpret_cast<Element*>(place) = element_of<Element>(v, k);
+        }
+    };
+    const RowRange inside = ALIGNED ? RowRange{0, end} : rows_inside(in, stride, end, bounds);
+    const u32 begin = row_of(threadIdx.x >> log);
+    const u8* from = in + begin * stride;
+    wait_for_cluster();  // a thread block must be running before others store to its shared memory
+    for (u32 first = begin; first < end; first += READ * step) {
         uint4 loaded[READ], high[READ];
         u32 shift[READ];
 #pragma unroll
-        for (u32 i = 0; i < READ; ++i) {
-            const u32 t = first + i * step;
-            if (t >= end) continue;
-            const u8* const from = in + t * stride;
-            if (ALIGNED) {
-                loaded[i] = *reinterpret_cast<const uint4*>(from);
-                continue;
-            }
-            shift[i] = lead_of(from);
-            const u8* const first_vector = from - shift[i];
-            loaded[i] = inside ? reinterpret_cast<const uint4*>(first_vector)[0] : load_vec16(first_vector, bounds);
-            high[i] = inside ? reinterpret_cast<const uint4*>(first_vector)[1] : load_vec16(first_vector + 16, bounds);
+        for (u32 i = 0; i < READ; ++i, from += step * stride) {
+            if (!inside.has(first + i * step)) continue;
+            shift[i] = ALIGNED ? 0 : lead_of(from);
+            loaded[i] = reinterpret_cast<const uint4*>(from - shift[i])[0];
+            if (!ALIGNED) high[i] = reinterpret_cast<const uint4*>(from - shift[i])[1];
         }
+        issue_loads();
 #pragma unroll
         for (u32 i = 0; i < READ; ++i) {
-            const u32 t = first + i * step;
-            if (t >= end) continue;
+            if (!inside.has(first + i * step)) continue;
             if (!ALIGNED) loaded[i] = shift_pair(loaded[i], high[i], shift[i]);
-#pragma unroll
-            for (u32 k = 0; k < N; ++k) {
-                if (IN_PLACE ? t >= length[k] : !ALIGNED && lane + k >= strip.lanes) continue;
-                const u32 to = source(t, length[k]);  // also where t goes to: it is its own inverse
-                store_in_block(block_of(to), (lane + k) * p.lane_pitch + place_of(to) * W, element_of<Element>(loaded[i], k));
-            }
+            put(first + i * step, loaded[i]);
         }
+    }
+    if (inside.begin == 0 && inside.end == end) return;
+#pragma unroll 1
+    for (u32 t = begin; t < end; t += step) {
+        if (!inside.has(t)) put(t, load_unaligned(in + t * stride, bounds));
     }
 }
 
@@ -173,15 +170,18 @@ __device__ __forceinline__ void write_rows(const Clusters& p, const Position& at
     Element* const out = at(static_cast<Element*>(p.r.out), at_outer.out + strip.first_lane + lane);
     const u64 stride = static_cast<u64>(p.r.axis_out_stride);
     const u8* from = reinterpret_cast<const u8*>(smem) + lane * p.lane_pitch + (threadIdx.x >> log) * sizeof(Word);
+    const u32 step = at_once * N * CLUSTER;
+    u32 t = row_of((threadIdx.x >> log) * N);
+    Element* to = out + t * stride;
 #pragma unroll 2
-    for (u32 t = row_of((threadIdx.x >> log) * N); t < p.r.axis_size; t += at_once * N * CLUSTER) {
+    for (; t < p.r.axis_size; t += step, to += step * stride) {
         Word of_lane[N], row[N];
 #pragma unroll
         for (u32 k = 0; k < N; ++k) of_lane[k] = *reinterpret_cast<const Word*>(from + k * p.lane_pitch);
         transpose_words(of_lane, row);
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
-            if (t + k < p.r.axis_size) *reinterpret_cast<Word*>(out + (t + k) * stride) = row[k];
+            if (t + k < p.r.axis_size) *reinterpret_cast<Word*>(to + k * stride) = row[k];
         }
         from += at_once * sizeof(Word);
     }
@@ -197,13 +197,17 @@ __device__ __forceinline__ void write_lanes(const Clusters& p, const Position& a
     u32 end = p.r.axis_size;
     if (IN_PLACE) end = lane_length(at_outer.length + (strip.first_lane + lane) * p.length_stride, p.r);
     Element* const out = at(static_cast<Element*>(p.r.out), at_outer.out + strip.first_lane + lane);
+    const u64 stride = p.r.axis_out_stride;
     const u8* from = reinterpret_cast<const u8*>(smem) + lane * p.lane_pitch + (threadIdx.x >> log) * sizeof(Word);
+    const u32 step = at_once * N * CLUSTER;
+    u32 t = row_of((threadIdx.x >> log) * N);
+    Element* to = out + t * stride;
 #pragma unroll 2
-    for (u32 t = row_of((threadIdx.x >> log) * N); t < end; t += at_once * N * CLUSTER) {
+    for (; t < end; t += step, to += step * stride) {
         const Word word = *reinterpret_cast<const Word*>(from);
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
-            if (t + k < end) out[static_cast<u64>(t + k) * p.r.axis_out_stride] = static_cast<Element>(word >> (k * W * 8));
+            if (t + k < end) to[k * stride] = static_cast<Element>(word >> (k * W * 8));
         }
         from += at_once * sizeof(Word);
     }
@@ -212,6 +216,7 @@ __device__ __forceinline__ void write_lanes(const Clusters& p, const Position& a
 template <class Element, class Word, bool IN_PLACE>
 __device__ __forceinline__ void reverse_clusters(const Clusters& p) {
     constexpr u32 W = sizeof(Element);
+    arrive_at_begin();
     const u32 n = blockIdx.x / CLUSTER;
     const u32 outer = divide(n, p.strips_per_row);
     const Position at_outer = locate(outer, p.r);
@@ -224,7 +229,8 @@ __device__ __forceinline__ void reverse_clusters(const Clusters& p) {
     } else {
         scatter<Element, IN_PLACE, false>(p, at_outer, strip);
     }
-    sync_cluster();
+    arrive_with_stores();
+    wait_for_cluster();
     const u64 out = reinterpret_cast<u64>(at(static_cast<Element*>(p.r.out), at_outer.out + strip.first_lane));
     const u64 words = out | static_cast<u64>(p.r.axis_out_stride) * W | strip.lanes * W;
     if (!IN_PLACE && words % sizeof(Word) == 0) {

@@ -147,25 +147,27 @@ __device__ __forceinline__ void reverse_pieces(const ThreadColumns& p) {
     const u32 rows = longest;
 
     Word* const staged = reinterpret_cast<Word*>(smem) + threadIdx.x;
-    const Piece* const in = at(static_cast<const Piece*>(p.r.input), at_row.in) + piece;
+    Word* stage = staged;
+    const Piece* in = at(static_cast<const Piece*>(p.r.input), at_row.in) + piece;
 #pragma unroll 1
     for (u32 first = 0; first < rows; first += LOADS_IN_FLIGHT) {
         Piece read[LOADS_IN_FLIGHT];
 #pragma unroll
-        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
-            if (first + k < rows) read[k] = *at(in, (first + k) * p.r.axis_in_stride);
+        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k, in = at(in, p.r.axis_in_stride)) {
+            if (first + k < rows) read[k] = *in;
         }
         issue_loads();
 #pragma unroll
         for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
-            if (first + k < rows) staged[(first + k) * blockDim.x] = read[k];
+            if (first + k < rows) stage[k * blockDim.x] = read[k];
         }
+        stage += LOADS_IN_FLIGHT * blockDim.x;
     }
     if (!IN_PLACE) clamp();
 
-    Piece* const out = at(static_cast<Piece*>(p.r.out), at_row.out) + piece;
+    Piece* out = at(static_cast<Piece*>(p.r.out), at_row.out) + piece;
 #pragma unroll 4
-    for (u32 t = 0; t < rows; ++t) {
+    for (u32 t = 0; t < rows; ++t, out = at(out, p.r.axis_out_stride)) {
         union {
             Element element[N];
             Piece piece;
@@ -174,13 +176,12 @@ __device__ __forceinline__ void reverse_pieces(const ThreadColumns& p) {
         for (u32 k = 0; k < N; ++k) {
             value.element[k] = reinterpret_cast<const Element*>(staged + source(t, length[k]) * blockDim.x)[k];
         }
-        Piece* const to = at(out, t * p.r.axis_out_stride);
         if (!IN_PLACE || t < shortest) {
-            *to = value.piece;
+            *out = value.piece;
         } else {
 #pragma unroll
             for (u32 k = 0; k < N; ++k) {
-                if (t < length[k]) reinterpret_cast<Element*>(to)[k] = value.element[k];
+                if (t < length[k]) reinterpret_cast<Element*>(out)[k] = value.element[k];
             }
         }
     }

@@ -130,11 +130,11 @@ __device__ __forceinline__ void copy_direct(const Direct& p) {
 // ---- Elements of 4 bytes, through shared memory ------------------------------------------------------------
 // A thread moves an element at a time. Its neighbours move those next to it, in the input and then in the output.
 
-static constexpr u32 ROWS_AT_ONCE = THREADS / TILE;
 static constexpr u32 LOADS_IN_FLIGHT = 4;
 
-template <bool TWO>
+template <bool TWO, u32 TILE>
 __device__ __forceinline__ void copy_words_of(const Transposed& p) {
+    constexpr u32 ROWS_AT_ONCE = THREADS / TILE;
     constexpr u32 PITCH = TILE + 1;  // elements, so that a column spreads over all banks
     u32* const tile = reinterpret_cast<u32*>(smem);
     const Place place = this_tile(p);
@@ -180,7 +180,14 @@ __device__ __forceinline__ void copy_words_of(const Transposed& p) {
     }
 }
 
-__device__ __forceinline__ void copy_words(const Transposed& p) { p.two ? copy_words_of<true>(p) : copy_words_of<false>(p); }
+template <u32 TILE>
+__device__ __forceinline__ void copy_words_of(const Transposed& p) {
+    p.two ? copy_words_of<true, TILE>(p) : copy_words_of<false, TILE>(p);
+}
+
+__device__ __forceinline__ void copy_words(const Transposed& p) {
+    p.tile == TILE ? copy_words_of<TILE>(p) : copy_words_of<SMALL_TILE>(p);
+}
 
 // ---- Elements of 1 and 2 bytes, through shared memory ------------------------------------------------------
 // A thread reads vectors of rows: N elements each. Then it makes vectors of columns: it takes a word of each of N rows,
@@ -297,36 +304,60 @@ __device__ __forceinline__ void transpose_words(const u32 (&word)[16 / W], uint4
     for (u32 c = 0; c < 4 / W; ++c) column[c] = make_uint4(bits[c][0], bits[c][1], bits[c][2], bits[c][3]);
 }
 
-// Writes columns from shared memory, each to the one or two runs of the output that it becomes: elements below the
-// length, reversed, and the others. A run begins at any byte. Its vectors are aligned in the output.
+// A run of the output that a column becomes: its elements below the length, reversed, or the others. It begins at any
+// byte, and its vectors are aligned in the output.
+struct Run {
+    u8* out;
+    u32 from;    // byte of shared memory
+    int size;    // bytes
+    bool reversed;
+
+    // Bytes before the first aligned vector, and whole vectors from there on.
+    __device__ __forceinline__ int head() const { return static_cast<int>((16 - lead_of(out)) & 15); }
+    __device__ __forceinline__ int whole_vectors() const { return max(size - head(), 0) / 16; }
+    // 16 bytes for byte x on.
+    template <u32 W>
+    __device__ __forceinline__ uint4 vector(int x) const {
+        return reversed ? reverse_elements<W>(smem_unaligned(from + size - 16 - x)) : smem_unaligned(from + x);
+    }
+};
+
+// Column c of the tile, in shared memory, becomes one or two runs.
+template <u32 W>
+__device__ __forceinline__ Run run_of(const NarrowTile<W>& tile, u32 c, bool second) {
+    const Position column = tile.column_at(c);
+    const u32 length = tile.p.how == REVERSE_COLUMNS ? lane_length(column.length, tile.p.r) : 0;
+    const u32 reversed = min(length - min(length, tile.o), tile.rows);
+    const u32 from = (1 + c * (TILE_OUT * W / 16 + 1)) * 16;
+    u8* const out = tile.bytes_of(column);
+    if (second) return {out + reversed * W, from + reversed * W, static_cast<int>((tile.rows - reversed) * W), false};
+    const i64 begin = static_cast<i64>(length) - 2 * static_cast<i64>(tile.o) - reversed;
+    return {out + begin * static_cast<i64>(W), from, static_cast<int>(reversed * W), true};
+}
+
+// Writes columns from shared memory: whole vectors, then what is at the ends of runs, so that the threads of a warp do
+// the same.
 template <u32 W>
 __device__ __forceinline__ void write_columns(const NarrowTile<W>& tile) {
-    constexpr u32 SLOTS = TILE_OUT * W / 16 + 3;  // the most vectors of two runs
-    const Transposed& p = tile.p;
-    for (u32 n = threadIdx.x; n < TILE_IN_BYTES / W * SLOTS; n += THREADS) {
-        const u32 c = n / SLOTS;
-        if (c >= tile.columns) break;
-        const Position column = tile.column_at(c);
-        const u32 length = p.how == REVERSE_COLUMNS ? lane_length(column.length, p.r) : 0;
-        const u32 reversed = min(length - min(length, tile.o), tile.rows);
-        const i64 begin = static_cast<i64>(length) - 2 * static_cast<i64>(tile.o) - reversed;
-        u8* run = tile.bytes_of(column) + begin * static_cast<i64>(W);
-        int size = static_cast<int>(reversed * W);
-        u32 from = (1 + c * (TILE_OUT * W / 16 + 1)) * 16;  // of shared memory
-        int x = static_cast<int>(n % SLOTS) * 16;
-        const int lead = static_cast<int>(lead_of(run));
-        const int vectors = size == 0 ? 0 : (lead + size + 15) / 16 * 16;
-        if (x < vectors) {
-            x -= lead;
-            const uint4 v = reverse_elements<W>(smem_unaligned(from + size - 16 - x));
-            store_partial<W>(run + x, v, -x, size - x);
-            continue;
+    constexpr u32 COLUMN_VECTORS = TILE_OUT * W / 16;
+    const bool has_two = tile.p.how == REVERSE_COLUMNS;
+    for (u32 n = threadIdx.x; n < tile.columns * COLUMN_VECTORS; n += THREADS) {
+        const u32 c = n / COLUMN_VECTORS;
+        int v = static_cast<int>(n % COLUMN_VECTORS);
+        Run run = run_of(tile, c, !has_two);
+        if (has_two && v >= run.whole_vectors()) {
+            v -= run.whole_vectors();
+            run = run_of(tile, c, true);
         }
-        run = tile.bytes_of(column) + reversed * W;
-        from += size;
-        size = static_cast<int>((tile.rows - reversed) * W);
-        x -= vectors + static_cast<int>(lead_of(run));
-        if (x < size) store_partial<W>(run + x, smem_unaligned(from + x), -x, size - x);
+        const int x = run.head() + v * 16;
+        if (x + 16 <= run.size) store_vec16(run.out + x, run.template vector<W>(x));
+    }
+    const u32 ends = has_two ? 4 : 2;
+    for (u32 n = threadIdx.x; n < tile.columns * ends; n += THREADS) {
+        const Run run = run_of(tile, n / ends, !has_two || n & 2);
+        const int head = run.head(), x = n & 1 ? head + run.whole_vectors() * 16 : head - 16;
+        const int begin = max(-x, 0), end = min(run.size - x, 16);
+        if (begin < end) store_partial<W>(run.out + x, run.template vector<W>(x), begin, end);
     }
 }
 

@@ -11,6 +11,22 @@ __device__ __forceinline__ uint4 smem_unaligned(u32 byte) {
     return shift_pair(smem[byte / 16], smem[byte / 16 + 1], byte & 15);
 }
 
+// Rows of a column of 16 bytes at any alignment.
+struct RowRange {
+    u32 begin, end;
+
+    __device__ __forceinline__ bool has(u32 row) const { return row - begin < end - begin; }
+};
+
+// Those whose vectors are inside the tensor. Both vectors that contain the 16 bytes are loaded, and the few rows at the
+// tensor's ends may reach outside.
+__device__ __forceinline__ RowRange rows_inside(const u8* in, u64 stride, u32 rows, const Bounds& bounds) {
+    const u32 few = min(rows, stride < 32 ? 32 / max(static_cast<u32>(stride), 1u) + 1 : 1);
+    const u32 begin = in - 15 < bounds.begin ? few : 0;
+    const u32 end = in + (rows - 1) * stride + 32 > bounds.end ? rows - few : rows;
+    return {begin, max(begin, end)};
+}
+
 // A cooperative group of 2^size_log2 threads. A group larger than a warp is a whole thread block, so that groups never
 // wait for each other.
 struct ThreadGroup {

@@ -67,22 +67,21 @@ __device__ __forceinline__ bool stage_vectors(const Strips& p, const Strip& stri
     const u32 rows_at_once = blockDim.x >> log;
     u32 rows = p.r.axis_size;
     if (IN_PLACE) rows = longest_of<N>(strip.n * (p.strip_bytes / W) + column * N, p, strip);
-    // One pass over all threads covers THREADS vectors, in whole rows. Out of place, the place is computed from the
-    // row, because the compiler then keeps more loads in flight. In place it does not (TUNING.md: STRIP_PLACES).
-    u32 place = threadIdx.x;
-    for (u32 first = threadIdx.x >> log; first < rows; first += READ * rows_at_once, place += READ * THREADS) {
+    // One pass covers a vector for each thread, in whole rows.
+    in += (threadIdx.x >> log) * stride + column * 16;
+    uint4* to = smem + threadIdx.x;
+    for (u32 first = threadIdx.x >> log; first < rows; first += READ * rows_at_once) {
         uint4 loaded[READ];
 #pragma unroll
-        for (u32 k = 0; k < READ; ++k) {
-            const u32 t = first + k * rows_at_once;
-            if (t < rows) loaded[k] = *reinterpret_cast<const uint4*>(in + t * stride + column * 16);
+        for (u32 k = 0; k < READ; ++k, in += rows_at_once * stride) {
+            if (first + k * rows_at_once < rows) loaded[k] = *reinterpret_cast<const uint4*>(in);
         }
         issue_loads();
 #pragma unroll
         for (u32 k = 0; k < READ; ++k) {
-            const u32 t = first + k * rows_at_once;
-            if (t < rows) smem[IN_PLACE ? place + k * THREADS : t * row_vectors + column] = loaded[k];
+            if (first + k * rows_at_once < rows) to[k * blockDim.x] = loaded[k];
         }
+        to += READ * blockDim.x;
     }
     return true;
 }
@@ -101,7 +100,7 @@ __device__ __forceinline__ uint4 interleave(const uint2 (&piece)[2]) {
 // all threads alike, if the strip is not made of whole aligned pieces of 4 elements.
 template <class Element>
 __device__ __forceinline__ bool stage_interleaved(const Strips& p, const Strip& strip) {
-    constexpr u32 W = sizeof(Element), N = 4 / W;
+    constexpr u32 W = sizeof(Element), N = 4 / W, READ = LOADS_IN_FLIGHT_IN_PLACE;
     using Piece = std::conditional_t<W == 1, u32, uint2>;  // 4 elements narrower than a word
     const u8* in = input_of<Element>(p, strip);
     const u64 stride = static_cast<u64>(p.r.axis_in_stride) * W;
@@ -115,24 +114,25 @@ __device__ __forceinline__ bool stage_interleaved(const Strips& p, const Strip& 
         rows[n] = longest_of<4>(strip.n * (p.strip_bytes / W) + n * row_vectors * 4 + column * 4, p, strip);
         most = max(most, rows[n]);
     }
-    in += column * 4 * W;
-    for (u32 first = threadIdx.x >> log; first < most; first += LOADS_IN_FLIGHT_IN_PLACE * rows_at_once) {
-        Piece loaded[LOADS_IN_FLIGHT_IN_PLACE][N];
+    in += (threadIdx.x >> log) * stride + column * 4 * W;
+    uint4* to = smem + threadIdx.x;
+    for (u32 first = threadIdx.x >> log; first < most; first += READ * rows_at_once) {
+        Piece loaded[READ][N];
 #pragma unroll
-        for (u32 k = 0; k < LOADS_IN_FLIGHT_IN_PLACE; ++k) {
+        for (u32 k = 0; k < READ; ++k, in += rows_at_once * stride) {
             const u32 t = first + k * rows_at_once;
 #pragma unroll
             for (u32 n = 0; n < N; ++n) {
                 loaded[k][n] = Piece();
-                if (t < rows[n]) loaded[k][n] = *reinterpret_cast<const Piece*>(in + t * stride + n * (p.strip_bytes / N));
+                if (t < rows[n]) loaded[k][n] = *reinterpret_cast<const Piece*>(in + n * (p.strip_bytes / N));
             }
         }
         issue_loads();
 #pragma unroll
-        for (u32 k = 0; k < LOADS_IN_FLIGHT_IN_PLACE; ++k) {
-            const u32 t = first + k * rows_at_once;
-            if (t < most) smem[t * row_vectors + column] = interleave(loaded[k]);
+        for (u32 k = 0; k < READ; ++k) {
+            if (first + k * rows_at_once < most) to[k * THREADS] = interleave(loaded[k]);
         }
+        to += READ * THREADS;
     }
     return true;
 }
@@ -168,29 +168,29 @@ __device__ __forceinline__ Column<Element, Word> column_of(const Strips& p, cons
 // Stages the strip word by word: for words at any alignment, and for a strip that the row's end cuts.
 template <class Element, class Word, bool IN_PLACE>
 __device__ __forceinline__ void stage_words(const Strips& p, const Strip& strip, const Column<Element, Word>& c) {
-    constexpr u32 N = sizeof(Word) / sizeof(Element);
-    Word* const words = reinterpret_cast<Word*>(smem);
-    const Element* const in = at(static_cast<const Element*>(p.r.input), strip.outer.in + c.lane);
+    constexpr u32 N = sizeof(Word) / sizeof(Element), READ = LOADS_IN_FLIGHT;
+    const u64 step = static_cast<u64>(c.rows_at_once) * p.r.axis_in_stride;
+    const Element* in = at(static_cast<const Element*>(p.r.input), strip.outer.in + c.lane) +
+                        static_cast<u64>(c.first_row) * p.r.axis_in_stride;
+    Word* to = reinterpret_cast<Word*>(smem) + threadIdx.x;
     u32 rows = c.active ? p.r.axis_size : 0;
     if (IN_PLACE) {
         rows = 0;
 #pragma unroll
         for (u32 k = 0; k < N; ++k) rows = max(rows, c.length[k]);
     }
-    for (u32 first = c.first_row; first < rows; first += LOADS_IN_FLIGHT * c.rows_at_once) {
-        Word loaded[LOADS_IN_FLIGHT];
+    for (u32 first = c.first_row; first < rows; first += READ * c.rows_at_once) {
+        Word loaded[READ];
 #pragma unroll
-        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
-            const u32 t = first + k * c.rows_at_once;
-            const Element* row = in + static_cast<u64>(t) * p.r.axis_in_stride;
-            if (t < rows) loaded[k] = *reinterpret_cast<const Word*>(row);
+        for (u32 k = 0; k < READ; ++k, in += step) {
+            if (first + k * c.rows_at_once < rows) loaded[k] = *reinterpret_cast<const Word*>(in);
         }
         issue_loads();
 #pragma unroll
-        for (u32 k = 0; k < LOADS_IN_FLIGHT; ++k) {
-            const u32 t = first + k * c.rows_at_once;
-            if (t < rows) words[t * c.words + c.column] = loaded[k];
+        for (u32 k = 0; k < READ; ++k) {
+            if (first + k * c.rows_at_once < rows) to[k * blockDim.x] = loaded[k];
         }
+        to += READ * blockDim.x;
     }
 }
 
@@ -210,7 +210,7 @@ __device__ __forceinline__ void store_in_strip(u32 place, uint4 v, u32 strip_byt
 // Stages the strip 16 bytes at a time; in place, only where one of them is an element below its length.
 template <class Element, bool IN_PLACE>
 __device__ __forceinline__ void stage_unaligned(const Strips& p, const Strip& strip) {
-    constexpr u32 W = sizeof(Element), N = 16 / W;
+    constexpr u32 W = sizeof(Element), N = 16 / W, READ = LOADS_IN_FLIGHT_UNALIGNED;
     const u32 log = p.strip_bytes < 16 ? 0 : log2_of(p.strip_bytes / 16), row_vectors = 1u << log;
     const u32 column = threadIdx.x & (row_vectors - 1);
     const u32 rows_at_once = blockDim.x >> log;
@@ -227,33 +227,31 @@ __device__ __forceinline__ void stage_unaligned(const Strips& p, const Strip& st
             if (lane + k < end) rows = max(rows, length_of(lane + k, p, strip));
         }
     }
-    u32 t = threadIdx.x >> log;
-    if (t >= rows) return;
-    // True except near the tensor's ends, where a vector may reach outside.
-    if (in - 15 >= bounds.begin && in + (rows - 1) * stride + 32 <= bounds.end) {
-        for (; t < rows; t += LOADS_IN_FLIGHT_UNALIGNED * rows_at_once) {
-            uint4 low[LOADS_IN_FLIGHT_UNALIGNED], high[LOADS_IN_FLIGHT_UNALIGNED];
-            u32 shift[LOADS_IN_FLIGHT_UNALIGNED];
+    const u32 begin = threadIdx.x >> log;
+    if (begin >= rows) return;
+    const RowRange inside = rows_inside(in, stride, rows, bounds);
+    const u8* from = in + begin * stride;
+    u32 place = threadIdx.x;
+    for (u32 first = begin; first < rows; first += READ * rows_at_once, place += READ * blockDim.x) {
+        uint4 low[READ], high[READ];
+        u32 shift[READ];
 #pragma unroll
-            for (u32 k = 0; k < LOADS_IN_FLIGHT_UNALIGNED; ++k) {
-                if (t + k * rows_at_once >= rows) continue;
-                const u8* const from = in + (t + k * rows_at_once) * stride;
-                shift[k] = lead_of(from);
-                low[k] = reinterpret_cast<const uint4*>(from - shift[k])[0];
-                high[k] = reinterpret_cast<const uint4*>(from - shift[k])[1];
-            }
-#pragma unroll
-            for (u32 k = 0; k < LOADS_IN_FLIGHT_UNALIGNED; ++k) {
-                const u32 row = t + k * rows_at_once;
-                if (row < rows) {
-                    store_in_strip(row * row_vectors + column, shift_pair(low[k], high[k], shift[k]), p.strip_bytes);
-                }
-            }
+        for (u32 k = 0; k < READ; ++k, from += rows_at_once * stride) {
+            if (!inside.has(first + k * rows_at_once)) continue;
+            shift[k] = lead_of(from);
+            low[k] = reinterpret_cast<const uint4*>(from - shift[k])[0];
+            high[k] = reinterpret_cast<const uint4*>(from - shift[k])[1];
         }
-        return;
+#pragma unroll
+        for (u32 k = 0; k < READ; ++k) {
+            if (!inside.has(first + k * rows_at_once)) continue;
+            store_in_strip(place + k * blockDim.x, shift_pair(low[k], high[k], shift[k]), p.strip_bytes);
+        }
     }
+    if (inside.begin == 0 && inside.end == rows) return;
 #pragma unroll 1
-    for (; t < rows; t += rows_at_once) {
+    for (u32 t = begin; t < rows; t += rows_at_once) {
+        if (inside.has(t)) continue;
         store_in_strip(t * row_vectors + column, load_unaligned(in + t * stride, bounds), p.strip_bytes);
     }
 }

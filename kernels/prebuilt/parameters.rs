@@ -299,9 +299,12 @@ pub struct Transposed {
     pub tiles_along_out: FastDiv,
     pub how: u32,
     pub two: u32,
+    pub tile: u32,
+    pub reserved: u32,
 }
-const _: () = assert!(size_of::<Transposed>() == 496);
+const _: () = assert!(size_of::<Transposed>() == 504);
 pub const TILE: u32 = 64;
+pub const SMALL_TILE: u32 = 32;
 pub const TILE_OUT: u32 = 128;
 pub const TILE_IN_BYTES: u32 = 128;
 pub const TILE_DIMS: u32 = 5;

@@ -256,7 +256,7 @@ struct Header {
 }  // namespace
 
 void __syncthreads() { wait_for(blockDim.x); }
-void sync_cluster() { wait_for(cluster.threads); }
+void wait_for_cluster() { wait_for(cluster.threads); }
 unsigned char* shared_of(unsigned block) {
     if (block == cluster.current) return reinterpret_cast<unsigned char*>(smem);
     return cluster.shared.at(block).data();

@@ -97,7 +97,7 @@ fn walked(plan: &Plan, found: &Candidate, kernel: &str) -> Vec<Walked> {
         "reverse_transposed" | "reverse_transposed_scatter" => {
             let p: Transposed = read(&found.launch);
             dims.extend([p.along_in, p.along_out].iter().flat_map(|side| [of(&side.inner), of(&side.outer)]));
-            let tile = if unit < 4 { [128 / unit, 128] } else { [64, 64] };
+            let tile = if unit < 4 { [128 / unit, 128] } else { [p.tile; 2] };
             let [down, across] = [steps(p.along_in.size, tile[0]), steps(p.along_out.size, tile[1])];
             assert_eq!(p.tiles_along_out.divisor, across);
             blocks = outside * down * across;

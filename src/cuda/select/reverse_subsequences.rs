@@ -5,6 +5,7 @@ use super::{chosen, Candidate, RejectReason};
 use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
 use crate::cuda::kernels::*;
 use crate::cuda::launch::Launch;
+use crate::cuda::parameters::transposed::SMALL_TILE;
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::columns::THREADS_OF_COLUMNS;
 use crate::cuda::tuning::transposed::ALONG_OUTPUT;
@@ -59,6 +60,7 @@ const ELEMENT_KERNELS: &[Kernel] = &[
     Kernel { family: &UNALIGNED_STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::unaligned::<true> },
     one(&TRANSPOSED, transposed::transposed::<true>),
     one(&TRANSPOSED, transposed::transposed::<false>),
+    Kernel { family: &TRANSPOSED, variant: "tiles of {} elements", variants: &[SMALL_TILE], add: transposed::transposed::<false> },
     Kernel { family: &TRANSPOSED_DIRECTLY, variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: transposed::directly },
 ];
 

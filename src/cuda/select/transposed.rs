@@ -75,8 +75,7 @@ impl Sides {
     }
 
     /// Tiles along both sides, and positions in the other dimensions.
-    fn tiles(&self, layout: &Layout<'_>) -> ([u32; 2], u64) {
-        let tile = tile(layout);
+    fn tiles(&self, layout: &Layout<'_>, tile: [u32; 2]) -> ([u32; 2], u64) {
         let both = u64::from(self.along_in.size) * u64::from(self.along_out.size);
         ([self.along_in.size.div_ceil(tile[0]), self.along_out.size.div_ceil(tile[1])], layout.elements() / both)
     }
@@ -108,14 +107,6 @@ fn how(layout: &Layout<'_>, along_in: Side, along_out: Side) -> Result<u32, Reje
     }
 }
 
-/// Elements of a tile along the input and the output.
-fn tile(layout: &Layout<'_>) -> [u32; 2] {
-    match layout.width {
-        1 | 2 => [TILE_IN_BYTES / layout.width, TILE_OUT],
-        _ => [TILE; 2],
-    }
-}
-
 fn dimension<'a>(layout: &'a Layout<'_>, n: usize) -> &'a Dimension {
     layout.dimensions.get(n).unwrap_or(&layout.axis)
 }
@@ -125,23 +116,26 @@ fn dim_of(layout: &Layout<'_>, n: usize) -> ReverseDim {
 }
 
 /// Tiles in shared memory, of what is contiguous in the input and in the output; not in place. `VECTORS`: elements of 1
-/// and 2 bytes, whose rows of the output are stored as vectors.
+/// and 2 bytes, whose rows of the output are stored as vectors. `small`: elements of 4 bytes in tiles of that many along
+/// each dimension, if it is not 0.
 pub(super) fn transposed<const VECTORS: bool>(
     layout: &Layout<'_>,
-    _: u32,
+    small: u32,
     list: &mut Candidates,
 ) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let sides = Sides::new(layout)?;
     let is_narrow = layout.width < 4;
+    reject_if(is_narrow && small != 0, "small tiles are of elements of 4 bytes")?;
+    let side = if small == 0 { TILE } else { small };
     let scattered = sides.how == REVERSE_COLUMNS;
     let in_vectors = is_narrow
         && !scattered
         && sides.others(layout, false).all(|n| layout.divides(dimension(layout, n).out_stride, VEC16));
     reject_if(VECTORS && !in_vectors, "rows of the output are not vectors of elements of 1 or 2 bytes")?;
-    let ([down, across], outer) = sides.tiles(layout);
+    let tile = if is_narrow { [TILE_IN_BYTES / layout.width, TILE_OUT] } else { [side; 2] };
+    let ([down, across], outer) = sides.tiles(layout, tile);
     let blocks = grid(outer * u64::from(down) * u64::from(across))?;
-    let tile = tile(layout);
     let (family, costs, shared) = match (is_narrow, VECTORS) {
         (true, true) => (&kernels::TRANSPOSED, &costs::TRANSPOSED, TILE_OUT * TILE_IN_BYTES),
         // A column and a vector between columns, and a vector before the first.
@@ -149,7 +143,7 @@ pub(super) fn transposed<const VECTORS: bool>(
             let shared = tile[0] * (TILE_OUT * layout.width + VEC16) + VEC16;
             (&kernels::TRANSPOSED_SCATTER, &costs::TRANSPOSED_SCATTER, shared)
         }
-        (false, _) => (&kernels::TRANSPOSED, &costs::TRANSPOSED, TILE * (TILE + 1) * layout.width),
+        (false, _) => (&kernels::TRANSPOSED, &costs::TRANSPOSED, side * (side + 1) * layout.width),
     };
     let grid = Grid { blocks, threads: THREADS, shared };
     let elements = layout.elements() as f64;
@@ -161,7 +155,7 @@ pub(super) fn transposed<const VECTORS: bool>(
     // Neighbours of 4 bytes are read at different positions if the axis is along them and so are their lengths.
     let reads_apart = !is_narrow && sides.how > READ && sides.along_in.varies(layout);
     let (read, written) = (if reads_apart { elements } else { sectors(inside) }, sectors(outside));
-    let rows_at_once = f64::from(THREADS / TILE);
+    let rows_at_once = f64::from(THREADS / side);
     let work = Work {
         misses: read + written,
         rounds: if is_narrow { 4.0 } else { ceil(inside / rows_at_once / 4.0) + ceil(outside / rows_at_once / 4.0) },
@@ -177,6 +171,8 @@ pub(super) fn transposed<const VECTORS: bool>(
         tiles_along_out: FastDiv::new(across),
         how: sides.how,
         two: [sides.along_in, sides.along_out].iter().any(|side| side.places[1].is_some()).into(),
+        tile: side,
+        reserved: 0,
     })
 }
 

@@ -223,7 +223,7 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
         "reverse_lanes" => {
             let lane = size * width;
             let of_lane = if found.launch.alignment == 16 { lane.div_ceil(16) } else { vectors(lane) };
-            let together = u64::from(grid.shared) / 16 / (of_lane + 3);
+            let together = u64::from(grid.shared) / 16 / ((of_lane + 3) | 1);
             (lanes.div_ceil(together), Some(2.0 + steps(of_lane, threads / together)))
         }
         "reverse_strips" | "reverse_unaligned_strips" => (pieces(variant), None),

@@ -26,14 +26,14 @@ fn check<const ALIGNED: bool>(layout: &Layout<'_>) -> Result<(), RejectReason> {
 }
 
 /// Vectors of a lane in memory and in shared memory, and the threads of its group. In shared memory there is one before
-/// the lane, and two after it, which unaligned reads may reach.
+/// the lane, and two after it, which unaligned reads may reach. An odd number spreads lanes over all banks.
 fn staged<const ALIGNED: bool>(layout: &Layout<'_>, per_thread: u32) -> (u32, u32, u32) {
     let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
     // In place, threads with few vectors are as many as the lane needs (TUNING.md: LANE_VECTORS).
     let rounds_less = !layout.in_place() || per_thread == LANE_VECTORS[2];
     let vectors_of_group = if rounds_less { less_rounding(vectors) } else { vectors };
     let group = vectors_of_group.div_ceil(per_thread).max(1).next_power_of_two().min(THREADS);
-    (vectors, vectors + 3, group)
+    (vectors, (vectors + 3) | 1, group)
 }
 
 /// Lanes staged whole, several per thread block if they are short, `per_thread` vectors a thread. With `ALIGNED`, all
@@ -45,6 +45,9 @@ pub(super) fn whole<const ALIGNED: bool>(
 ) -> Result<(), RejectReason> {
     check::<ALIGNED>(layout)?;
     let (vectors, per_lane, group) = staged::<ALIGNED>(layout, per_thread);
+    // Warps whose threads write far apart write halves of sectors, which is slow.
+    let is_apart = group == 1 && layout.bytes(layout.axis.size) > VEC16.into();
+    reject_if(is_apart, "a single thread would write several vectors")?;
     let (threads, together) = block_of_groups(group);
     let shared = u64::from(together) * u64::from(per_lane) * u64::from(VEC16);
     let is_long = shared > u64::from(layout.target.shared_memory);

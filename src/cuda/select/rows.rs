@@ -52,9 +52,9 @@ pub(super) fn rows(layout: &Layout<'_>, _: u32, list: &mut Candidates) -> Result
 }
 
 /// A thread group of adjacent blocks in place: its threads, and the vectors that it stages. It stages an additional
-/// vector, because the block may begin inside one.
+/// vector, because the block may begin inside one. An odd number spreads groups over all banks.
 fn group_in_place(layout: &Layout<'_>, staged: &Staged) -> (u32, u32) {
-    let vectors = (staged.bytes as u32).div_ceil(VEC16) + 1;
+    let vectors = ((staged.bytes as u32).div_ceil(VEC16) + 1) | 1;
     // Not for bytes, which are reversed one by one and need the threads.
     let vectors_of_group = if layout.width == 1 { vectors } else { less_rounding(vectors) };
     (vectors_of_group.div_ceil(VECTORS_PER_THREAD_IN_PLACE).next_power_of_two().min(THREADS), vectors)

@@ -205,7 +205,7 @@ def main():
         test = data.sizes_and_strides.isin(layouts[part]).to_numpy()
         costs = fit(data[timed & ~test], terms[timed & ~test], len(kernels))
         of_test = costs[data.kernel_number[test]]
-        estimates = estimate(np.nan_to_num(of_test, posinf=0), terms[test])[0] * data.factor[test]
+        estimates = estimate(np.nan_to_num(of_test, posinf=0), terms[test])[0]
         held_out[test] = np.where(np.isfinite(of_test[:, 0]), estimates, np.inf)
     data["held_out"] = held_out
     print(f"\n{'layouts that the fit has not seen':34} {'count':>6} {'mean':>8} {'over 5 %':>8} {'over 25 %':>9} {'worst':>7}")

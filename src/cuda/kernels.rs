@@ -117,7 +117,7 @@ kernels! {
     }
     "reverse_rows", specializable: true {
         ROWS: "reverse_rows" "";
-        PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4";
+        PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4", copies_in_place: true;
         ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
     "reverse_lanes", specializable: true {

@@ -274,7 +274,7 @@ fn terms_of_recorded_layouts() {
     let text = std::fs::read_to_string(layouts).expect("a file of layouts");
     let target: GpuTarget = std::env::var("ESTIMATE_TARGET").as_deref().unwrap_or("h100").parse().expect("a target");
     let names = ["copying", "in place"];
-    let mut terms_of_all = String::from("layout,mode,costs,factor,kernel,variant,alignment,terms\n");
+    let mut terms_of_all = String::from("layout,mode,costs,kernel,variant,alignment,terms\n");
     for line in text.lines().skip(1) {
         let columns: Vec<&str> = line.split(',').collect();
         let plan = plan(&columns[1..7]);
@@ -285,10 +285,9 @@ fn terms_of_recorded_layouts() {
                 let (family, unit) = costs.expect("reversals have costs");
                 // Out-of-place kernels that run in place have the coefficients of out of place.
                 let costs_of = if launch.entry.name.contains("in_place") { Mode::InPlace } else { Mode::Copying };
-                let factor = if costs_of == mode { 1.0 } else { reverse::OUT_OF_PLACE_FACTOR };
                 let costs = format!("{} {} {unit}", costs_of.of(&names), family.name);
                 let (kernel, variant, alignment) = (launch.entry.name, found.variant(), launch.alignment);
-                let line = format!("{},{name},{costs},{factor},{kernel},{variant},{alignment}", columns[0]);
+                let line = format!("{},{name},{costs},{kernel},{variant},{alignment}", columns[0]);
                 let _ = writeln!(terms_of_all, "{line},{}", terms.join(" "));
             }
         }

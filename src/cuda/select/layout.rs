@@ -196,14 +196,13 @@ pub(super) struct Candidates {
     list: Vec<Candidate>,
     /// Leaves out those that are never chosen, because another one accepts these pointers and has a lower estimate.
     only_fastest: bool,
-    /// The variant of the kernel that adds candidates, and what its estimates are multiplied by.
+    /// The variant of the kernel that adds candidates.
     pub variant: (&'static str, u32),
-    pub factor: f64,
 }
 
 impl Candidates {
     pub fn new(only_fastest: bool) -> Self {
-        Self { list: Vec::with_capacity(8), only_fastest, variant: ("", 0), factor: 1.0 }
+        Self { list: Vec::with_capacity(8), only_fastest, variant: ("", 0) }
     }
 
     /// Adds a kernel that can run a layout, with its work in units of `unit` bytes. `params` makes the parameters of
@@ -218,7 +217,7 @@ impl Candidates {
         params: impl FnOnce() -> P,
     ) -> Result<(), RejectReason> {
         let terms = estimate::terms(&work, launch.grid, layout.target);
-        let microseconds = self.factor * estimate::microseconds(costs.of(layout.mode, unit), &terms);
+        let microseconds = estimate::microseconds(costs.of(layout.mode, unit), &terms);
         let (microseconds, costs) = (Some(microseconds), Some((costs, unit)));
         let is_faster =
             |other: &Candidate| other.launch.alignment <= launch.alignment && other.microseconds <= microseconds;

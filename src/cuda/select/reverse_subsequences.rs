@@ -64,10 +64,6 @@ const ELEMENT_KERNELS: &[Kernel] = &[
     Kernel { family: &TRANSPOSED_DIRECTLY, variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: transposed::directly },
 ];
 
-/// Multiplies the estimates of out-of-place kernels that may run in place (TUNING.md: OUT_OF_PLACE_FACTOR). They move
-/// everything, whatever the lengths are, while the others move less if lengths are short.
-pub(super) const OUT_OF_PLACE_FACTOR: f64 = 1.1;
-
 /// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
 /// place there are none for lanes of one element, which do not move, and the same again for kernels that copy.
 pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> Vec<Layout<'a>> {
@@ -91,7 +87,6 @@ fn find(
     for (n, layout) in layouts.iter().enumerate() {
         let of_blocks = if layout.width == layouts[0].width { BLOCK_KERNELS } else { &[] };
         let copies_in_place = layouts[0].in_place() && !layout.in_place();
-        list.factor = if copies_in_place { OUT_OF_PLACE_FACTOR } else { 1.0 };
         let kernels = of_blocks.iter().chain(ELEMENT_KERNELS);
         for kernel in kernels.filter(|kernel| !copies_in_place || kernel.family.copies_in_place) {
             for &variant in kernel.variants {

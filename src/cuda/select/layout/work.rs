@@ -200,9 +200,13 @@ impl Layout<'_> {
     /// Accesses that the L1 cache does not serve, besides the first to each sector: a sector that is accessed again
     /// after many others has left the cache. What one thread accesses again, with its next elements, has not.
     pub fn missed_again(&self, side: Side, accesses: f64, at_random: bool) -> f64 {
-        let [apart, missed_part] =
-            [&self.traffic.apart, &self.traffic.missed_parts].map(|of| of[side as usize][usize::from(at_random)]);
-        self.again(side, accesses.min(apart)) * missed_part
+        let missed_part = self.traffic.missed_parts[side as usize][usize::from(at_random)];
+        self.again(side, self.apart(side, accesses, at_random)) * missed_part
+    }
+
+    /// At most as many accesses as of threads with one element each.
+    fn apart(&self, side: Side, accesses: f64, at_random: bool) -> f64 {
+        accesses.min(self.traffic.apart[side as usize][usize::from(at_random)])
     }
 
     /// Bytes that memory moves again for accesses at random positions. If interleaved lanes are at positions that
@@ -218,7 +222,7 @@ impl Layout<'_> {
         let between: f64 = walk[..=at].iter().map(|d| f64::from(d.size)).product();
         let caches = between * f64::from(self.width) / f64::from(self.target.l2_cache);
         let times = if is_written { 3.0 } else { 1.0 };
-        self.again(side, accesses) * times * f64::from(SECTOR) * (1.0 + caches.max(0.1).log2()).clamp(0.0, 1.0)
+        self.again(side, self.apart(side, accesses, true)) * times * f64::from(SECTOR) * (1.0 + caches.max(0.1).log2()).clamp(0.0, 1.0)
     }
 
     /// Accesses without the first to each sector.

@@ -202,20 +202,24 @@ class Packing(unittest.TestCase):
             self.assertEqual(found.data.device, change(required).data.device)
         kept = dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
         self.assertIs(kept.to("cpu"), kept)
-        self.assertTrue(
-            kept.double().is_kept and pickle.loads(pickle.dumps(kept)).is_kept and copy.deepcopy(kept).is_kept
-        )
+        self.assertTrue(kept.double().is_kept and copy.copy(kept).is_kept and copy.deepcopy(kept).is_kept)
+        # A file holds no padding, and needs this library no more than PyTorch's does. The pack stays as it was.
+        pickle.dumps(kept)
+        self.assertTrue(kept.is_kept)
+        with torch.serialization.safe_globals([PackedSequence]):  # PyTorch's own advice
+            self.same(self.saved(kept, weights_only=True), required)
+        self.assertEqual(*(len(pickle.dumps(pack)) for pack in (kept, required)))
         tree = torch.utils._pytree.tree_map(lambda part: part * 1, kept)
         self.same(tree, required)
         tuple(kept)
         self.same(pickle.loads(pickle.dumps(kept)), required)
         self.same(kept.to("cpu"), required)
 
-    def saved(self, pack):
+    def saved(self, pack, weights_only=False):
         file = io.BytesIO()
         torch.save(pack, file)
         file.seek(0)
-        return torch.load(file, weights_only=False)
+        return torch.load(file, weights_only=weights_only)
 
     def test_a_worker_of_a_data_loader_sends_packs(self):
         loader = torch.utils.data.DataLoader(Values(), num_workers=1, collate_fn=collate)

@@ -1,8 +1,10 @@
 """PyTorch's packing, for RNNs that run padded batches: a pack keeps the padded batch, and is packed when it is read."""
 
 import contextlib
+import copy
 import functools
 import sys
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -136,12 +138,24 @@ class Padded:
     def __repr__(self) -> str:
         return repr(self.pack())
 
+    def __copy__(self, memo: Any = None) -> "Padded":
+        of: Padded = object.__new__(Padded)
+        vars(of).update(vars(self) if memo is None else copy.deepcopy(vars(self), memo))
+        return of
+
+    __deepcopy__ = __copy__
+
     def __reduce_ex__(self, _: Any) -> Any:
-        if not self.is_kept:
-            return PackedSequence, tuple(self)
-        return Padded.keep, (self.padded, self.lengths, self.is_sorted)
+        # A file holds PyTorch's pack, without the padding. A copy is packed, so that this pack stays as it is.
+        return PackedSequence, tuple(copy.copy(self))
 
 
+def _sent(pack: Padded) -> Any:
+    return (Padded.keep, (pack.padded, pack.lengths, pack.is_sorted)) if pack.is_kept else pack.__reduce_ex__(2)
+
+
+# To another process, as a DataLoader's worker sends it, a pack stays padded.
+ForkingPickler.register(Padded, _sent)
 # Maps over trees find the tensors of a pack.
 torch.utils._pytree.register_pytree_node(
     Padded, lambda pack: (list(pack), None), lambda parts, _: PackedSequence(*parts)

@@ -221,6 +221,35 @@ class Packing(unittest.TestCase):
         file.seek(0)
         return torch.load(file, weights_only=weights_only)
 
+    def test_a_pack_is_used_as_a_tuple(self):
+        for use in (
+            lambda pack: pack + (1,),
+            lambda pack: (1,) + pack,
+            lambda pack: pack + pack,
+            lambda pack: pack * 2,
+            lambda pack: 2 * pack,
+            lambda pack: [pack == tuple(pack), tuple(pack) == pack, pack != tuple(pack), pack == 3, pack != None],
+            lambda pack: [pack <= tuple(pack), pack < tuple(pack), tuple(pack) > pack, pack == copy.copy(pack)],
+            lambda pack: [hash(pack) == hash(tuple(pack)), {pack: 1}[tuple(pack)], {tuple(pack): 1}[pack]],
+            lambda pack: [None in pack, pack.count(None), pack.index(pack.data)],
+            lambda pack: list(reversed(pack)),
+            lambda pack: pack._asdict().values(),
+            lambda pack: (lambda data, *rest: rest)(*pack),
+        ):
+            results = []
+            for of in (pytorch, dt):
+                results.append(list(use(of.pack_padded_sequence(torch.ones(3, 2), [3, 2]))))
+            for found, required in zip(*results, strict=True):
+                self.assertEqual(type(found), type(required))
+                self.assertTrue(torch.equal(found, required) if torch.is_tensor(found) else found == required)
+        for use in (lambda pack: pack + 1, lambda pack: 1 + pack, lambda pack: pack == (1, 2, 3, 4)):
+            errors = []
+            for of in (pytorch, dt):
+                with self.assertRaises((TypeError, RuntimeError)) as error:
+                    use(of.pack_padded_sequence(torch.ones(3, 2), [3, 2]))
+                errors.append(type(error.exception))
+            self.assertEqual(*errors)
+
     def test_a_worker_of_a_data_loader_sends_packs(self):
         loader = torch.utils.data.DataLoader(Values(), num_workers=1, collate_fn=collate)
         for index, pack in enumerate(loader):

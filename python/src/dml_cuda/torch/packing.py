@@ -138,6 +138,9 @@ class Padded:
     def __repr__(self) -> str:
         return repr(self.pack())
 
+    def __radd__(self, other: Any) -> Any:
+        return other + self.pack()
+
     def __copy__(self, memo: Any = None) -> "Padded":
         of: Padded = object.__new__(Padded)
         vars(of).update(vars(self) if memo is None else copy.deepcopy(vars(self), memo))
@@ -148,6 +151,17 @@ class Padded:
     def __reduce_ex__(self, _: Any) -> Any:
         # A file holds PyTorch's pack, without the padding. A copy is packed, so that this pack stays as it is.
         return PackedSequence, tuple(copy.copy(self))
+
+
+def _of_tuple(name: str) -> Any:
+    def called(pack: Padded, *others: Any) -> Any:
+        return getattr(pack.pack(), name)(*(other.pack() if type(other) is Padded else other for other in others))
+
+    return called
+
+
+for _name in "add mul rmul eq lt le gt ge hash".split():
+    setattr(Padded, f"__{_name}__", _of_tuple(f"__{_name}__"))
 
 
 def _sent(pack: Padded) -> Any:

@@ -333,6 +333,10 @@ class Packing(unittest.TestCase):
                 torch.jit.trace(lambda pack: pack[0] * 2, (dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False),))
         compiled = torch.compile(model, backend="aot_eager")
         torch.testing.assert_close(compiled(x, LENGTHS), model(x, LENGTHS))
+        # As docs/pytorch.md says, a compiled function takes PyTorch's pack.
+        pack = dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
+        compiled = torch.compile(lambda pack: dt.pad_packed_sequence(model.rnn(pack)[0])[0], backend="aot_eager")
+        torch.testing.assert_close(compiled(PackedSequence(*pack)), model(x, LENGTHS))
         torch._dynamo.reset()
 
     @unittest.skipIf(not CUDA, "no PyTorch with a GPU")

@@ -8,6 +8,16 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         assert!(read.elements.len() <= bytes.len());
         let count = read.elements.len() as u64 / u64::from(read.data_type.size_in_bits() / 8);
         let written = npy::write(read.data_type, &[count], &read.elements).expect("whole bytes");
-        assert_eq!(npy::read(&written), Ok(npy::Array { is_big_endian: false, is_fortran: false, behind: 0, ..read }));
+        assert_eq!(
+            npy::read(&written),
+            Ok(npy::Array {
+                is_bool: false,
+                shape: vec![count],
+                is_big_endian: false,
+                is_fortran: false,
+                behind: 0,
+                ..read
+            })
+        );
     }
 });

@@ -17,12 +17,12 @@ pub mod value;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use dml_cuda::{OperatorDesc, TensorDataType, TensorRole};
+use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorRole};
 
 use command::{Bindings, Command, Names};
 use json::{Document, Result};
 use node::Node;
-use resource::Resource;
+use resource::{Array, Resource};
 use text::{shown, shown_path};
 
 pub struct Dispatchable {
@@ -76,20 +76,17 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let resources =
         resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder, outputs.contains(name))?)));
     let resources: Vec<(String, Resource)> = resources.collect::<Result<_>>()?;
-    let arrays = resources.iter().filter_map(|(name, resource)| {
-        let is_array = resource.file.as_deref().is_some_and(resource::is_npy);
-        Some((name.as_str(), resource.data_type.filter(|_| is_array)?))
-    });
+    let arrays = resources.iter().filter_map(|(name, resource)| Some((name.as_str(), resource.array.as_ref()?)));
     find_misread(document, arrays.collect(), &commands, &named);
     let files = resources.iter().filter_map(|(_, resource)| resource.file.clone()).chain([path.to_owned()]).collect();
     Ok(Model { resources, dispatchables, commands, files })
 }
 
-/// Finds arrays of files that are bound to a tensor of another width or kind, and whose bytes are therefore misread. An
-/// INT32 file for a UINT32 tensor is right.
+/// Finds arrays of files that are bound to a tensor of another width, kind or shape, and whose bytes are therefore
+/// misread. An INT32 file for a UINT32 tensor is right, and so is any flat array.
 fn find_misread(
     document: &Document,
-    mut arrays: Names<TensorDataType>,
+    mut arrays: Names<&Array>,
     commands: &[(Command, String, String)],
     named: &Names<&Dispatchable>,
 ) {
@@ -98,20 +95,32 @@ fn find_misread(
         let Dispatchable { desc, bindings: defaults, .. } = named[dispatchable.as_str()];
         let tensors = desc.input_tensors().into_iter().chain([desc.output_tensor()]);
         for (role, tensor) in TensorRole::of(desc.operator_type()).iter().zip(tensors) {
-            let bound = bindings.get(role.name()).or(defaults.get(role.name())).map(|source| source.resource.as_str());
-            let Some((name, found)) = bound.and_then(|name| arrays.remove_entry(name)) else { continue };
-            let [a, b] = [found, tensor.data_type].map(|of| (of.size_in_bits(), of.is_float()));
-            if a != b {
-                let (role, required) = (role.name(), tensor.data_type);
-                document.findings.borrow_mut().misread.push(format!(
-                    "resources.{} is a .npy file of {found}, but must be one of {required} for the {role} of {}: its bytes are taken for {required}",
-                    shown(name), shown(dispatchable)
-                ));
+            let Some(source) = bindings.get(role.name()).or(defaults.get(role.name())) else { continue };
+            let Some((name, found)) = arrays.remove_entry(source.resource.as_str()) else { continue };
+            let [a, b] = [found.data_type, tensor.data_type].map(|of| (of.size_in_bits(), of.is_float()));
+            let of_tensor = format!("for the {} of {}", role.name(), shown(dispatchable));
+            let misread = if a != b {
+                let required = tensor.data_type;
+                format!("of {found}, but must be one of {required} {of_tensor}: its bytes are taken for {required}")
+            } else if source.offset == 0 && is_reshaped(&found.shape, tensor) {
+                let (shape, required) = (&found.shape, &tensor.sizes);
+                format!("of shape {shape:?}, but must be flat or of shape {required:?} {of_tensor}: its elements are taken in their order")
             } else {
                 arrays.insert(name, found);
-            }
+                continue;
+            };
+            let misread = format!("resources.{} is a .npy file {misread}", shown(name));
+            document.findings.borrow_mut().misread.push(misread);
         }
     }
+}
+
+/// Whether an array has other dimensions than a tensor, apart from those of size 1. A flat array has none to compare,
+/// and strides may place elements in any way.
+fn is_reshaped(shape: &[u64], tensor: &BufferTensorDesc) -> bool {
+    let found: Vec<u64> = shape.iter().copied().filter(|&size| size != 1).collect();
+    let required = tensor.sizes.iter().map(|&size| u64::from(size)).filter(|&size| size != 1);
+    tensor.strides.is_none() && found.len() > 1 && !required.eq(found)
 }
 
 /// Reads only the dispatchables, each with its name. An unreadable one does not affect the others. The names in the

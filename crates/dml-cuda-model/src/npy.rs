@@ -10,6 +10,8 @@ use crate::text::shown;
 #[derive(Debug, PartialEq)]
 pub struct Array {
     pub data_type: TensorDataType,
+    pub is_bool: bool,
+    pub shape: Vec<u64>,
     /// Little endian, in C order.
     pub elements: Vec<u8>,
     pub is_big_endian: bool,
@@ -41,7 +43,8 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     }
     let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
     let mut whole = TensorDataType::ALL.iter().copied().filter(|data_type| data_type.size_in_bits() >= 8);
-    let name = if name == "b1" { "i1" } else { name }; // as in DxDispatch, a bool is a byte
+    let is_bool = name == "b1";
+    let name = if is_bool { "i1" } else { name }; // as in DxDispatch, a bool is a byte
     let data_type = whole.find(|data_type| type_name(*data_type) == name);
     let Some(data_type) = data_type.filter(|_| matches!(order, "<" | ">" | "|" | "=")) else {
         let dtype = shown(&dtype);
@@ -58,7 +61,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     if order == ">" {
         elements.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     }
-    Ok(Array { data_type, elements, is_big_endian: order == ">", is_fortran, behind: behind.len() })
+    Ok(Array { data_type, is_bool, shape, elements, is_big_endian: order == ">", is_fortran, behind: behind.len() })
 }
 
 /// The dtype, whether it is in Fortran order, and the shape.

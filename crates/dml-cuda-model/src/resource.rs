@@ -1,5 +1,6 @@
 //! Resources: buffers and their initial values.
 
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +22,27 @@ pub struct Resource {
     pub size_in_bytes: u64,
     /// The file of `sourcePath`.
     pub file: Option<PathBuf>,
+    /// What the file says, if it is an array.
+    pub array: Option<Array>,
     /// The model gives `sizeInBytes`. Else the size is that of `initial_values`, rounded up.
     pub explicit_size: bool,
+}
+
+/// What a .npy file says about its elements.
+pub struct Array {
+    pub data_type: TensorDataType,
+    pub shape: Vec<u64>,
+    is_bool: bool,
+}
+
+/// Writes the type of the elements.
+impl fmt::Display for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_bool {
+            true => write!(f, "bool, which is read as {}", self.data_type),
+            false => self.data_type.fmt(f),
+        }
+    }
 }
 
 /// Reads a resource. `is_output` says whether a dispatch writes it.
@@ -36,7 +56,7 @@ pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
         return Err(name.error(found, "a type of whole bytes"));
     }
     let values = node.require("initialValues")?;
-    let (data_type, initial_values, file) = initial_values(node, &values, declared, folder)?;
+    let (data_type, initial_values, file, array) = initial_values(node, &values, declared, folder)?;
     let length = initial_values.length();
     if length == 0 {
         return Err(values.error("empty", "at least one value"));
@@ -58,7 +78,7 @@ pub fn read(node: &Node, folder: &Path, is_output: bool) -> Result<Resource> {
         return Err(place.error(format!("{size_in_bytes} bytes"), required));
     }
     let explicit_size = size.is_some();
-    Ok(Resource { data_type, initial_values, initial_values_offset, size_in_bytes, file, explicit_size })
+    Ok(Resource { data_type, initial_values, initial_values_offset, size_in_bytes, file, array, explicit_size })
 }
 
 /// Whether the values come later, from an ONNX model.
@@ -75,8 +95,8 @@ fn typed(node: &Node, declared: Option<TensorDataType>) -> Result<TensorDataType
     })
 }
 
-/// The type of the values, themselves, and the file that they are from.
-type Initial = (Option<TensorDataType>, Values, Option<PathBuf>);
+/// The type of the values, themselves, the file that they are from, and what it says.
+type Initial = (Option<TensorDataType>, Values, Option<PathBuf>, Option<Array>);
 
 fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, folder: &Path) -> Result<Initial> {
     if matches!(values.kind(), Kind::Text(_)) {
@@ -100,7 +120,7 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
             Ok(())
         })?;
         all.shrink_to_fit();
-        return Ok((declared, Values::Bytes(all), None));
+        return Ok((declared, Values::Bytes(all), None, None));
     }
     values.walk(&["values"])?;
     let mut given = values.members()?;
@@ -127,7 +147,7 @@ fn initial_values(node: &Node, values: &Node, declared: Option<TensorDataType>, 
     let count = values.require("valueCount")?;
     match count.unsigned::<u32>()? {
         0 => Err(count.error(0, "at least 1")),
-        elements => Ok((declared, Values::Computed { data_type, first, delta, count: elements.into() }, None)),
+        elements => Ok((declared, Values::Computed { data_type, first, delta, count: elements.into() }, None, None)),
     }
 }
 
@@ -167,24 +187,25 @@ fn of_file(node: &Node, source: &Node, declared: Option<TensorDataType>, folder:
             let found = format!("{name}, a file of {} bytes", bytes.len());
             return Err(source.error(found, format!("a file of whole elements of {data_type}, {width} bytes each")));
         }
-        return Ok((declared, Values::Bytes(bytes), Some(path)));
+        return Ok((declared, Values::Bytes(bytes), Some(path), None));
     }
-    let array = npy::read(&bytes).map_err(|why| format!("{} is {name}: {why}", source.place()))?;
+    let read = npy::read(&bytes).map_err(|why| format!("{} is {name}: {why}", source.place()))?;
     // DxDispatch takes bytes after the array for elements, and does not swap those of a big-endian array.
-    if array.behind > 0 {
-        source.refuse(format!("{name}, with {} bytes after its array", array.behind), "a file that ends there");
+    if read.behind > 0 {
+        source.refuse(format!("{name}, with {} bytes after its array", read.behind), "a file that ends there");
     }
-    if array.is_big_endian {
+    if read.is_big_endian {
         source.refuse(format!("{name}, a big-endian array"), "a little-endian one");
     }
-    if array.is_fortran {
+    if read.is_fortran {
         source.refuse(format!("{name}, in Fortran order"), "a file in C order");
     }
+    let array = Array { data_type: read.data_type, shape: read.shape, is_bool: read.is_bool };
     match declared.filter(|declared| *declared != array.data_type) {
         Some(declared) => {
             let required = format!("one of {declared}, the initialValuesDataType");
-            Err(source.error(format!("{name}, a file of {}", array.data_type), required))
+            Err(source.error(format!("{name}, a file of {array}"), required))
         }
-        None => Ok((Some(array.data_type), Values::Bytes(array.elements), Some(path))),
+        None => Ok((Some(array.data_type), Values::Bytes(read.elements), Some(path), Some(array))),
     }
 }

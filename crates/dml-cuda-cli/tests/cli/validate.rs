@@ -297,36 +297,72 @@ fn strict_reads_the_npy_files_that_dxdispatch_reads() {
     }
 }
 
-/// DxDispatch takes the bytes of any array, and so does this. A file of other numbers gets a warning.
+/// DxDispatch takes the bytes of any array, and so does this. A file of other numbers or of another shape gets a
+/// warning.
 #[test]
-fn a_file_of_other_numbers_gets_a_warning() {
+fn a_file_of_other_numbers_or_another_shape_gets_a_warning() {
     let folder = Folder::new();
-    let npy = |dtype: &str, width: usize| {
-        let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': (16,), }}\n");
+    let npy = |dtype: &str, width: usize, shape: &str| {
+        let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n");
         [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), &vec![0; 16 * width]].concat()
     };
-    for (dtype, width, tensor, found) in [
-        ("<f8", 8, "FLOAT16", "FLOAT64"),
-        ("<f8", 8, "INT64", "FLOAT64"),
-        ("<f4", 4, "INT32", "FLOAT32"),
-        ("<i8", 8, "UINT32", "INT64"),
-        ("<i4", 4, "UINT32", ""),
-        ("|b1", 1, "UINT8", ""),
-        ("<f2", 2, "FLOAT16", ""),
+    let bytes = |found: &str, tensor: &str| {
+        format!(
+            "of {found}, but must be one of {tensor} for the OutputTensor of fill: its bytes are taken for {tensor}"
+        )
+    };
+    let order = |found: &str, tensor: &str| {
+        format!("of shape {found}, but must be flat or of shape {tensor} for the OutputTensor of fill: its elements are taken in their order")
+    };
+    let packed = |data_type: &str, sizes: Value| fill(data_type, sizes, json!(1), json!(1));
+    let mut strided = packed("UINT32", json!([4, 2]));
+    strided["desc"]["OutputTensor"]["Strides"] = json!([1, 4]);
+    for (dtype, width, shape, dispatchable, found) in [
+        ("<f8", 8, "(16,)", packed("FLOAT16", json!([4])), bytes("FLOAT64", "FLOAT16")),
+        ("<f8", 8, "(16,)", packed("INT64", json!([4])), bytes("FLOAT64", "INT64")),
+        ("<f4", 4, "(16,)", packed("INT32", json!([4])), bytes("FLOAT32", "INT32")),
+        ("<i8", 8, "(16,)", packed("UINT32", json!([4])), bytes("INT64", "UINT32")),
+        ("|b1", 1, "(16,)", packed("FLOAT16", json!([4])), bytes("bool, which is read as INT8", "FLOAT16")),
+        ("<i4", 4, "(16,)", packed("UINT32", json!([4])), String::new()),
+        ("|b1", 1, "(16,)", packed("UINT8", json!([4])), String::new()),
+        ("<f2", 2, "(16,)", packed("FLOAT16", json!([4])), String::new()),
+        ("<i4", 4, "(8, 2)", packed("UINT32", json!([2, 8])), order("[8, 2]", "[2, 8]")),
+        ("<i4", 4, "(2, 2, 4)", packed("UINT32", json!([2, 8])), order("[2, 2, 4]", "[2, 8]")),
+        ("<i4", 4, "(8, 2)", packed("UINT32", json!([4, 2])), order("[8, 2]", "[4, 2]")),
+        ("<i4", 4, "(8, 2)", packed("UINT32", json!([16])), order("[8, 2]", "[16]")),
+        ("<i4", 4, "(16,)", packed("UINT32", json!([2, 8])), String::new()),
+        ("<i4", 4, "(1, 16)", packed("UINT32", json!([2, 8])), String::new()),
+        ("<i4", 4, "(2, 1, 8)", packed("UINT32", json!([1, 2, 8, 1])), String::new()),
+        ("<i4", 4, "(2, 8)", strided, String::new()),
     ] {
-        folder.write("x.npy", npy(dtype, width));
+        folder.write("x.npy", npy(dtype, width, shape));
         let mut model = small();
-        model["dispatchables"]["fill"] = fill(tensor, json!([4]), json!(1), json!(1));
+        model["dispatchables"]["fill"] = dispatchable;
         set(&mut model, "resources/Out", json!({ "initialValues": { "sourcePath": "x.npy" } }));
         let again = model["commands"][0].clone();
         model["commands"].as_array_mut().expect("a list").insert(0, again);
-        let output = folder.run_model(&model, &["-a", "cpu"]);
-        output.well();
-        let words = format!(
-            "WARNING: model.json: resources.Out is a .npy file of {found}, but must be one of {tensor} for the OutputTensor of fill: its bytes are taken for {tensor}\n"
-        );
-        assert_eq!(stderr(&output), if found.is_empty() { String::new() } else { words }, "{dtype}");
+        // DxDispatch takes the same bytes, so that --strict has nothing to reject.
+        for options in [&["-a", "cpu"][..], &["-a", "cpu", "--strict"]] {
+            let output = folder.run_model(&model, options);
+            output.well();
+            let words = format!("WARNING: model.json: resources.Out is a .npy file {found}\n");
+            assert_eq!(stderr(&output), if found.is_empty() { String::new() } else { words }, "{dtype} {shape}");
+        }
     }
+    // A part of a larger array.
+    folder.write("x.npy", npy("<i4", 4, "(8, 2)"));
+    let mut model = small();
+    model["dispatchables"]["fill"] = packed("UINT32", json!([4, 2]));
+    set(&mut model, "resources/Out", json!({ "initialValues": { "sourcePath": "x.npy" } }));
+    model["commands"][0]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementOffset": 8 });
+    let output = folder.run_model(&model, &["-a", "cpu"]);
+    output.well();
+    assert_eq!(stderr(&output), "");
+    folder.write("x.npy", npy("|b1", 1, "(16,)"));
+    let declared = json!({ "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "x.npy" } });
+    set(&mut model, "resources/Out", declared);
+    let words = "a file of bool, which is read as INT8, but must be one of UINT8, the initialValuesDataType";
+    assert!(stderr(&folder.run_model(&model, &["-a", "cpu"])).contains(words));
 }
 
 #[test]

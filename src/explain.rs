@@ -37,6 +37,8 @@ pub struct Explanation {
     /// The modes that are possible: a fill, or a reversal out of place and in place, unless the compile options exclude
     /// one. There is no in-place mode if the strides of input and output differ.
     pub modes: Vec<ExplainedMode>,
+    /// The name of the mode that the compile option `in_place` excludes. Such a dispatch is an error.
+    pub excluded: Option<&'static str>,
 }
 
 /// How a dispatch of one kind runs.
@@ -168,7 +170,9 @@ pub(crate) fn explain_plan(plan: &OperatorPlan, target: Option<&GpuTarget>, opti
     };
     let mut modes = vec![mode(name, false, bytes)];
     modes.extend(in_place.map(|bytes| mode("in place", true, bytes)));
-    modes.retain(|mode| options.in_place.is_none_or(|in_place| in_place == mode.in_place));
+    let is_allowed = |mode: &ExplainedMode| options.in_place.is_none_or(|in_place| in_place == mode.in_place);
+    let excluded = modes.iter().find(|mode| !is_allowed(mode)).map(|mode| mode.name);
+    modes.retain(is_allowed);
     if let Some(target) = target {
         // The fields are public. No GPU has none of these.
         let &GpuTarget { multiprocessors, bandwidth, clock, threads, .. } = target;
@@ -177,7 +181,7 @@ pub(crate) fn explain_plan(plan: &OperatorPlan, target: Option<&GpuTarget>, opti
         let target = GpuTarget { multiprocessors, bandwidth, clock, threads, ..*target };
         modes.iter_mut().for_each(|mode| mode.add_candidates(plan, &target, options));
     }
-    Explanation { dimensions, modes }
+    Explanation { dimensions, modes, excluded }
 }
 
 impl ExplainedMode {
@@ -274,6 +278,13 @@ impl fmt::Display for Explanation {
             }
             for RejectedKernel { kernel, reason } in &mode.rejected {
                 writeln!(f, "  not {kernel}: {reason}")?;
+            }
+        }
+        if let Some(excluded) = self.excluded {
+            let option = if excluded == "in place" { "never" } else { "always" };
+            writeln!(f, "{excluded}: an error, because the compile option is `in_place={option}` (binding.promise)")?;
+            if self.modes.is_empty() {
+                writeln!(f, "in place: an error, because the strides of input and output differ (binding.in_place)")?;
             }
         }
         Ok(())

@@ -143,9 +143,9 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
         let explained = desc.and_then(plan);
         let text = explained.as_ref().map_or_else(String::clone, Explanation::to_string);
         let event = match &explained {
-            Ok(Explanation { dimensions, modes, .. }) => {
-                json!({ "event": "plan", "target": target, "dimensions": dimensions, "modes": modes, "text": text })
-            }
+            Ok(Explanation { dimensions, modes, excluded, .. }) => json!({
+                "event": "plan", "target": target, "dimensions": dimensions, "modes": modes, "excluded": excluded, "text": text
+            }),
             Err(error) => json!({ "event": "plan", "target": target, "error": error }),
         };
         let lines = text.lines().map(str::to_owned).collect();

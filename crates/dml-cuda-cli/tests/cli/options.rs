@@ -210,6 +210,24 @@ fn text_of(plan: &Value) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
+/// A run checks the promise of an alignment, as every interface does. Buffers are aligned to 16 bytes without one.
+#[test]
+fn a_run_checks_the_promised_alignment() {
+    let folder = Folder::new();
+    let mut model = example("reverse_subsequences");
+    model["resources"]["In"]["initialValues"]["valueCount"] = json!(20);
+    model["commands"][0]["bindings"]["InputTensor"] = json!({ "name": "In", "elementOffset": 8 });
+    for (alignment, error) in [("0", ""), ("1", ""), ("32", ""), ("64", "64"), ("2147483648", "2147483648")] {
+        let option = format!("alignment={alignment}");
+        let output = folder.run_model(&model, &["-a", "cpu", "--compile-options", &option]);
+        let words = format!("the offset of InputTensor is 0x20, but must be a multiple of {error} (binding.alignment)");
+        assert_eq!(output.status.success(), error.is_empty(), "{alignment}: {}", stderr(&output));
+        assert_eq!(stderr(&output).contains(&words), !error.is_empty(), "{alignment}: {}", stderr(&output));
+    }
+    let too_large = folder.run_model(&model, &["-a", "cpu", "--compile-options", "alignment=4294967296"]);
+    assert!(stderr(&too_large).contains("`alignment=4294967296`, but must be one of"));
+}
+
 /// A plan says which dispatches the option `in_place` makes an error, and they are.
 #[test]
 fn a_plan_names_the_mode_that_the_options_exclude() {

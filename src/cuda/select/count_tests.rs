@@ -9,6 +9,7 @@ use super::{fill_value_sequence, reverse_subsequences as reverse, Candidate};
 use crate::cuda::launch::Launch;
 use crate::cuda::parameters::columns::Columns;
 use crate::cuda::parameters::fill::FillStrided;
+use crate::cuda::parameters::lanes::Lanes;
 use crate::cuda::parameters::rows::RowTiles;
 use crate::cuda::parameters::segments::Segments;
 use crate::cuda::{GpuTarget, Mode};
@@ -152,7 +153,8 @@ fn memory_is_the_sectors_of_all_elements() {
 }
 
 /// Layouts of many short lanes, which thread blocks share.
-pub(super) const SHORT: [&str; 2] = ["2,600x8x4,1,32x4x1,32x4x1,600x1x4", "1,900x64,1,64x1,64x1,900x1"];
+pub(super) const SHORT: [&str; 3] =
+    ["2,600x8x4,1,32x4x1,32x4x1,600x1x4", "1,900x64,1,64x1,64x1,900x1", "2,50x8x13,1,104x13x1,104x13x1,50x1x1"];
 /// Bytes that a thread block stages, and thread blocks that an H100 gets at least, two for each SM.
 const STAGED: u64 = 16384;
 const SHARES: u64 = 2 * 132;
@@ -211,6 +213,7 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
             let segments = if kernel == "reverse_packed_lanes" { lanes } else { rows / size };
             let fitting = STAGED / (all.len() as u64 * width / segments);
             assert!(is_group || together == few(segments, fitting), "{name}: {together} of {segments} segments");
+            assert!(!is_group || params.vectors_per_segment % 2 == 1, "{name}: groups are in the same banks");
             (segments.div_ceil(together), None)
         }
         "reverse_columns" => {
@@ -223,7 +226,10 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
         "reverse_lanes" => {
             let lane = size * width;
             let of_lane = if found.launch.alignment == 16 { lane.div_ceil(16) } else { vectors(lane) };
-            let together = u64::from(grid.shared) / 16 / ((of_lane + 3) | 1);
+            let params: Lanes = read(&found.launch);
+            assert_eq!(params.vectors_per_lane % 2, 1, "{name}: groups are in the same banks");
+            assert!(params.group_size_log2 > 0 || lane <= 16, "{name}: a thread writes parts of sectors");
+            let together = u64::from(grid.shared / 16 / params.vectors_per_lane);
             (lanes.div_ceil(together), Some(2.0 + steps(of_lane, threads / together)))
         }
         "reverse_strips" | "reverse_unaligned_strips" => (pieces(variant), None),

@@ -9,7 +9,7 @@ use crate::cuda::estimate::{ceil, Work, WARP};
 use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::parameters::transposed::*;
 use crate::cuda::parameters::{FastDiv, ReverseDim, THREADS};
-use crate::cuda::tuning::VEC16;
+use crate::cuda::tuning::{SECTOR, VEC16};
 use crate::cuda::{costs, kernels};
 use crate::plan::reverse_plan::Dimension;
 
@@ -238,6 +238,12 @@ impl Cuts {
         Self { tiles: if is_little { 1 } else { TILES_PER_BLOCK }, ..cuts }
     }
 
+    /// Positions of the axis that a thread block has.
+    fn positions(&self, layout: &Layout<'_>) -> u32 {
+        let axis = self.dimensions.iter().position(|cut| cut.place == layout.dimensions.len());
+        axis.map_or(1, |n| self.step(n))
+    }
+
     /// Elements from one thread block to the next.
     fn step(&self, n: usize) -> u32 {
         self.dimensions[n].elements * if n == self.repeated { self.tiles } else { 1 }
@@ -328,7 +334,13 @@ pub(super) fn directly(layout: &Layout<'_>, along_output: u32, list: &mut Candid
     let steps = tiles * f64::from(threads) / WARP;
     let mut read = tiles * outside * sectors(inside);
     if cuts.reads_apart {
-        read = (read * f64::from(layout.axis.size).min(inside)).min(steps * WARP);
+        // Neighbours of a sector are each at as many positions of the axis as a thread block has. Where these are the
+        // same, the L1 cache has the sector.
+        let positions = f64::from(layout.axis.size);
+        let of_block = f64::from(cuts.positions(layout)).min(positions);
+        let neighbours = (f64::from(SECTOR) / width).min(inside);
+        let different = positions * (1.0 - (1.0 - of_block / positions).powf(neighbours));
+        read = (read / of_block * different).min(steps * WARP);
     }
     let written = steps * columns * sectors(rows);
     let work = Work { misses: read + written, rounds: per_block.sqrt(), ..layout.work() };

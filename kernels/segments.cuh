@@ -132,7 +132,7 @@ __device__ __forceinline__ Stage stage_segments(const Segments& p, u32 row_bytes
     return s;
 }
 
-// Out of place: stages segments, reverses each one in shared memory, and writes all of them with 16-byte stores.
+// Stages segments, reverses each one in shared memory, and writes all of them with 16-byte stores; also in place.
 template <class Unit, bool LANES>
 __device__ __forceinline__ void copy_segments(const Segments& p) {
     const Stage s = stage_segments<false>(p, LANES ? sizeof(Unit) : p.row_bytes.divisor);

@@ -116,8 +116,7 @@ fn dim_of(layout: &Layout<'_>, n: usize) -> ReverseDim {
 }
 
 /// Tiles in shared memory, of what is contiguous in the input and in the output; not in place. `VECTORS`: elements of 1
-/// and 2 bytes, whose rows of the output are stored as vectors. `small`: elements of 4 bytes in tiles of that many along
-/// each dimension, if it is not 0.
+/// and 2 bytes, whose rows of the output are stored as vectors. `small`: the side of a small tile, or 0.
 pub(super) fn transposed<const VECTORS: bool>(
     layout: &Layout<'_>,
     small: u32,
@@ -126,7 +125,7 @@ pub(super) fn transposed<const VECTORS: bool>(
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let sides = Sides::new(layout)?;
     let is_narrow = layout.width < 4;
-    reject_if(is_narrow && small != 0, "small tiles are of elements of 4 bytes")?;
+    reject_if(is_narrow && small != 0, "small tiles have elements of 4 bytes")?;
     let side = if small == 0 { TILE } else { small };
     let scattered = sides.how == REVERSE_COLUMNS;
     let in_vectors = is_narrow

@@ -222,7 +222,10 @@ impl Layout<'_> {
         let between: f64 = walk[..=at].iter().map(|d| f64::from(d.size)).product();
         let caches = between * f64::from(self.width) / f64::from(self.target.l2_cache);
         let times = if is_written { 3.0 } else { 1.0 };
-        self.again(side, self.apart(side, accesses, true)) * times * f64::from(SECTOR) * (1.0 + caches.max(0.1).log2()).clamp(0.0, 1.0)
+        self.again(side, self.apart(side, accesses, true))
+            * times
+            * f64::from(SECTOR)
+            * (1.0 + caches.max(0.1).log2()).clamp(0.0, 1.0)
     }
 
     /// Accesses without the first to each sector.

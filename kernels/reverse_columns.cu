@@ -11,18 +11,18 @@
 //   `thread_columns`: a thread stages all rows of its own lanes, and writes them from there.
 //
 //   shared memory of `columns`:
-//     | lengths of all lanes | in place: the end of each group's longest lane | groups, aligned as in memory |
+//     | lengths of all lanes | groups, aligned as in memory |
 //
 // Mapping of threads to columns
 //   `columns`: a thread keeps its lane and walks down the rows of all groups. The threads take whole rows at once, so
 //   that they write neighbouring elements.
 //   `thread_columns`: a thread keeps one word of every row, or one element if rows are not whole words.
 //
-// Variants: `columns` and `thread_columns`, for elements of each size.
+// Variants: `columns` and `thread_columns`, for elements of each size. Elements of 4 and 8 bytes also have a
+// `thread_columns` that moves only what is below the length, in place.
 //
-// In-place safety: a group belongs to one thread block, which reads before a barrier and writes only after it. It reads
-// vectors up to the end of the group's longest lane, and neither uses nor writes elements at or past a lane's own
-// length. In `thread_columns` a lane belongs to one thread, which reads all of it before it writes.
+// In-place safety: a group belongs to one thread block, which reads before a barrier and writes only after it. In
+// `thread_columns` a lane belongs to one thread, which reads all of it before it writes.
 #include <type_traits>
 
 #include "staging.cuh"
@@ -39,49 +39,26 @@ struct Groups {
 
 __device__ __forceinline__ u32 vectors_of(u32 bytes) { return (bytes + 15) / 16; }
 
-template <class Element, bool IN_PLACE>
 __device__ __forceinline__ Groups stage_groups(const Columns& p) {
     const u32 first = blockIdx.x * p.groups_per_block, columns = p.columns.divisor;
     const u32 groups = min(p.groups_per_block, p.r.items - first);
     const u64 offset = static_cast<u64>(first) * p.group_bytes.divisor;
     u32* const lengths = reinterpret_cast<u32*>(smem);
-    const u32 ends_at = vectors_of(p.groups_per_block * columns * 4);
-    const u32 vectors_at = ends_at + (IN_PLACE ? vectors_of(p.groups_per_block * 4) : 0);
-    u32* const ends = reinterpret_cast<u32*>(smem + ends_at);
-    if (IN_PLACE) {
-        for (u32 g = threadIdx.x; g < groups; g += THREADS) ends[g] = 0;
-        __syncthreads();
-    }
+    const u32 vectors_at = vectors_of(p.groups_per_block * columns * 4);
     const u32 lanes = groups * columns;
     const auto load_length_of = [&](u32 i) {
         const u32 g = divide(i, p.columns);
         return load_length(locate(first + g, p.r).length + (i - g * columns) * p.length_stride, p.r);
     };
-    const auto keep = [&](u32 i, Length loaded) {
-        u32 length = clamp_length(loaded, p.r);
-        if (IN_PLACE && length == 1) length = 0;  // a single element does not move
-        lengths[i] = length;
-        const u32 g = divide(i, p.columns);
-        if (IN_PLACE && length != 0) atomicMax(&ends[g], length * columns * static_cast<u32>(sizeof(Element)));
-    };
-    // Out of place, a thread loads its first length together with its first vectors.
+    // A thread loads its first length together with its first vectors.
     const Length loaded = threadIdx.x < lanes ? load_length_of(threadIdx.x) : Length{0, 0};
-    if (IN_PLACE && threadIdx.x < lanes) keep(threadIdx.x, loaded);
-    for (u32 i = threadIdx.x + THREADS; i < lanes; i += THREADS) keep(i, load_length_of(i));
-    if (IN_PLACE) __syncthreads();
+    for (u32 i = threadIdx.x + THREADS; i < lanes; i += THREADS) lengths[i] = clamp_length(load_length_of(i), p.r);
 
     const u8* const in = static_cast<const u8*>(p.r.input) + offset;
     const u32 lead = lead_of(in);
     const u32 span = groups * p.group_bytes.divisor;
-    // In place, reads a vector if it contains something below its group's end or belongs to the next group too.
-    const auto wanted = [&](u32 vector) {
-        if (!IN_PLACE) return true;
-        const u32 begin = vector == 0 ? 0 : vector * 16 - lead, last = min(vector * 16 + 15 - lead, span - 1);
-        const u32 g = divide(begin, p.group_bytes), last_group = divide(last, p.group_bytes);
-        return begin < g * p.group_bytes.divisor + ends[g] || last_group != g;
-    };
-    stage_if(smem + vectors_at, in - lead, vectors_of(lead + span), whole_block(), input_bounds(p.r), wanted);
-    if (!IN_PLACE && threadIdx.x < lanes) keep(threadIdx.x, loaded);
+    stage_run(smem + vectors_at, in - lead, vectors_of(lead + span), whole_block(), input_bounds(p.r));
+    if (threadIdx.x < lanes) lengths[threadIdx.x] = clamp_length(loaded, p.r);
     __syncthreads();
     return {static_cast<u8*>(p.r.out) + offset, lengths, reinterpret_cast<const u8*>(smem + vectors_at) + lead,
             groups * p.r.axis_size};
@@ -89,9 +66,9 @@ __device__ __forceinline__ Groups stage_groups(const Columns& p) {
 
 // A thread keeps its column and goes down the rows of all groups. All threads together take as many rows at once as the
 // thread block can, so that they write neighbouring elements.
-template <class Element, bool IN_PLACE>
+template <class Element>
 __device__ __forceinline__ void reverse_columns(const Columns& p) {
-    const Groups s = stage_groups<Element, IN_PLACE>(p);
+    const Groups s = stage_groups(p);
     const u32 columns = p.columns.divisor, rows_at_once = divide(THREADS, p.columns);
     const u32 first = divide(threadIdx.x, p.columns), column = threadIdx.x - first * columns;
     if (first >= rows_at_once) return;
@@ -109,7 +86,7 @@ __device__ __forceinline__ void reverse_columns(const Columns& p) {
             from += on * p.r.axis_size * columns;
             length = s.lengths[group * columns + column];
         }
-        if (!IN_PLACE || t < length) *out = from[source(t, length) * columns];
+        *out = from[source(t, length) * columns];
     }
 }
 
@@ -195,7 +172,7 @@ __device__ __forceinline__ void reverse_thread_columns(const ThreadColumns& p) {
     reverse_pieces<Element, Element, IN_PLACE>(p);
 }
 
-ENTRIES_TO_4((THREADS), Columns, reverse_columns, reverse_columns, false)
-ENTRIES_TO_2((THREADS), Columns, reverse_columns_in_place, reverse_columns, true)
+ENTRIES_TO_4((THREADS), Columns, reverse_columns, reverse_columns)
 ENTRIES_TO_8((THREADS), ThreadColumns, reverse_thread_columns, reverse_thread_columns, false)
-ENTRIES_TO_8((THREADS), ThreadColumns, reverse_thread_columns_in_place, reverse_thread_columns, true)
+ENTRY((THREADS), ThreadColumns, reverse_thread_columns_in_place_4, reverse_thread_columns<u32, true>)
+ENTRY((THREADS), ThreadColumns, reverse_thread_columns_in_place_8, reverse_thread_columns<u64, true>)

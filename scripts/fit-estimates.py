@@ -251,7 +251,9 @@ def write(families, kernels, files, generic):
     needed = set(kernels)
     for family, text in re.findall(r'name: "(\w+)", modes: (.*?)};', path.read_text(), re.S):
         for mode, costs in zip(("copying", "in place"), text.split("&[")[1:]):
-            needed |= {f"{mode} {family} {2**row}" for row in range(costs.count("["))}
+            rows = re.findall(r"\[([^][]+)\]", costs)
+            # A unit that a kernel has not has the costs of the next one.
+            needed |= {f"{mode} {family} {2**n}" for n, row in enumerate(rows) if row not in rows[n + 1 : n + 2]}
     missing = needed - {f"{mode} {family} {unit}" for family, modes in families.items() for mode in modes for unit in modes[mode]}
     if missing:
         names = ", ".join(sorted(missing))

@@ -132,8 +132,8 @@ kernels! {
         CLUSTERS: "reverse_clusters" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8", copies_in_place: true;
     }
     "reverse_columns", specializable: true {
-        COLUMNS: "reverse_columns" "_1" "_2" "_4", in place "_1" "_2", copies_in_place: true;
-        THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4" "_8", in place "_1" "_2" "_4" "_8", copies_in_place: true;
+        COLUMNS: "reverse_columns" "_1" "_2" "_4", copies_in_place: true;
+        THREAD_COLUMNS: "reverse_thread_columns" "_1" "_2" "_4" "_8", in place "_4" "_8", copies_in_place: true;
     }
     "reverse_transposed", specializable: true {
         TRANSPOSED: "reverse_transposed" "_1" "_2" "_4";

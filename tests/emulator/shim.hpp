@@ -45,13 +45,6 @@ unsigned char* shared_of(unsigned block);
 inline unsigned long long shared_address() { return 0; }
 inline unsigned char* in_block(unsigned long long, unsigned block, unsigned byte) { return shared_of(block) + byte; }
 
-// Not atomic: threads run one after another.
-inline unsigned atomicMax(unsigned* address, unsigned value) {
-    const unsigned before = *address;
-    if (value > before) *address = value;
-    return before;
-}
-
 template <class T>
 T min(T a, T b) {
     return b < a ? b : a;

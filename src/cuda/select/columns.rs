@@ -3,7 +3,7 @@
 
 use super::layout::parameters::{dim, dim_in_units};
 use super::layout::work::Side;
-use super::layout::{are_adjacent, Candidates, Layout, NO_ROW};
+use super::layout::{are_adjacent, Candidates, Layout, NOT_IN_PLACE, NO_ROW};
 use super::segments::per_block;
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::estimate::{ceil, Work, WARP};
@@ -17,6 +17,7 @@ use crate::cuda::{costs, kernels};
 
 /// Whole groups of interleaved lanes.
 pub(super) fn columns(layout: &Layout<'_>, _: u32, list: &mut Candidates) -> Result<(), RejectReason> {
+    reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let row = layout.interleaved().ok_or(NO_ROW)?;
     let axis = &layout.axis;
     reject_if(row.size > THREADS, "there are more interleaved lanes than threads in a thread block")?;
@@ -25,23 +26,15 @@ pub(super) fn columns(layout: &Layout<'_>, _: u32, list: &mut Candidates) -> Res
     reject_if(!are_adjacent(layout.outside(), elements), "groups are not adjacent in memory")?;
     let bytes = elements * u64::from(layout.width);
     let together = per_block(layout, layout.outside_count(), STAGED_BYTES / bytes.max(1));
-    // The lengths, the ends, the groups, and one more vector because the groups may begin inside one.
+    // The lengths, the groups, and one more vector because the groups may begin inside one.
     let vectors = |bytes: u64| bytes.div_ceil(VEC16.into());
-    let shared = u64::from(VEC16)
-        * (vectors(together * u64::from(row.size) * 4) + vectors(together * 4) + vectors(together * bytes) + 1);
+    let shared = u64::from(VEC16) * (vectors(together * u64::from(row.size) * 4) + vectors(together * bytes) + 1);
     reject_if(shared > u64::from(layout.target.shared_memory), "a group does not fit shared memory")?;
     let blocks = layout.outside_count().div_ceil(together) as u32;
     let grid = Grid { blocks, threads: THREADS, shared: shared as u32 };
-    let once = layout.work();
-    // In place, all lanes are read up to the end of the longest.
-    let lanes = f64::from(row.size);
-    let whole = if layout.in_place() { (lanes / (lanes + 1.0) / layout.moving_sectors()).max(1.0) } else { 1.0 };
     let (size, threads) = (shared as f64, f64::from(THREADS));
-    let work = Work {
-        bytes: once.bytes * whole,
-        misses: once.misses * whole,
-        rounds: (size / f64::from(VEC16) + size / f64::from(layout.width)) / threads / 4.0,
-    };
+    let rounds = (size / f64::from(VEC16) + size / f64::from(layout.width)) / threads / 4.0;
+    let work = Work { rounds, ..layout.work() };
     let launch = Launch::new(layout.entry(&kernels::COLUMNS, layout.width)?, grid, layout.width, layout.width);
     list.add(layout, launch, work, &costs::COLUMNS, layout.width, || Columns {
         r: layout.parameters(layout.outside_count(), layout.outside().map(dim)),

@@ -94,9 +94,11 @@ fn what_is_chosen_is_near_the_fastest_of_the_recorded_times() {
                 let chosen = reverse::candidates(&plan, &target, mode).into_iter().find_map(|found| {
                     let alignment = found.launch.alignment.to_string();
                     let kernel = [found.launch.entry.name, &found.variant(), &alignment];
-                    of_mode().find(|(_, recorded, _)| *recorded == kernel).map(|(.., time)| *time)
+                    // A kernel that copies takes as long in place, of which older files have no time.
+                    let known = of_mode().chain(&times).find(|(_, recorded, _)| *recorded == kernel);
+                    known.map(|(.., time)| *time)
                 });
-                loss[n] += chosen.expect("a recorded kernel can run it") / best;
+                loss[n] += chosen.expect("a recorded kernel can run it").max(best) / best;
                 count[n] += 1;
             }
         }

@@ -75,7 +75,7 @@ fn walked(plan: &Plan, found: &Candidate, kernel: &str) -> Vec<Walked> {
         "reverse_columns" => {
             let p: Columns = read(&found.launch);
             (run, run_length_stride) = (p.columns.divisor, p.length_stride);
-            let of_group = [4 * run, 4, p.group_bytes.divisor];
+            let of_group = [4 * run, p.group_bytes.divisor];
             let vectors = of_group.map(|bytes| steps(bytes * p.groups_per_block, 16));
             shared = (vectors.iter().sum::<u32>() + 1) * 16;
         }

@@ -75,7 +75,7 @@ pub struct CompileOptions {
 
 /// The strings of all options, for errors.
 const OPTIONS: &str =
-    "specialize=in_graphs|always|never, select=estimate|measure, alignment=0|1|2|4|8|…, in_place=either|always|never";
+    "specialize=in_graphs|always|never, select=estimate|measure, alignment=0|1|2|4|…|2147483648, in_place=either|always|never";
 
 /// The strings of an option's values.
 type Values<T> = &'static [(&'static str, T)];

@@ -7,6 +7,7 @@ mod errors;
 mod misspelt;
 mod models;
 mod options;
+mod plans;
 mod side_by_side;
 #[cfg(unix)]
 mod streams;

@@ -1,0 +1,268 @@
+//! Plans, as `--explain` prints them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use dml_cuda_testing::repository;
+use serde_json::{json, Value};
+
+use crate::{example, fill, lines_of_json, run, stderr, stdout, Ended, Folder};
+
+#[test]
+fn explain_prints_plans_and_runs_nothing() {
+    let model = repository("models/reverse_subsequences.json");
+    let folder = Folder::new();
+    let explain = |dispatchables| {
+        folder.run_model(&json!({ "dispatchables": dispatchables }), &["--explain", "--target", "h100"])
+    };
+    let explained = explain(json!({
+        "rows": {
+            "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+            "desc": {
+                "InputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
+                "SequenceLengthsTensor": { "DataType": "UINT32", "Sizes": [64, 1, 1, 1024], "Strides": [1, 0, 0, 0] },
+                "OutputTensor": { "DataType": "FLOAT16", "Sizes": [64, 1, 2048, 1024] },
+                "Axis": 2
+            }
+        },
+        "sequence": fill("FLOAT32", json!([1000, 1000]), json!(0), json!(1))
+    }))
+    .well();
+    let expected = "\
+Planned for 'h100'
+Dispatchable 'rows'
+  merged shape, outermost in the output's memory first:
+    size 64, steps of InputTensor 2097152, SequenceLengthsTensor 1, OutputTensor 2097152
+    axis 2048, steps of InputTensor 1024, OutputTensor 1024
+    size 1024, steps of InputTensor 1, SequenceLengthsTensor 0, OutputTensor 1
+  copying: 536871168 bytes must move
+    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, specialize=in_graphs
+    estimated N µs: KERNEL
+    not reverse_packed_rows: a segment does not fit shared memory
+  in place: at most 536871168 bytes must move
+    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, specialize=in_graphs
+    estimated N µs: KERNEL
+    not reverse_rows: it does not run in place
+Dispatchable 'sequence'
+  merged shape, outermost in the output's memory first:
+    size 1000000, steps of OutputTensor 1, index 1
+  fill: 4000000 bytes must move
+    fill_packed_4: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory per thread block, pointers at multiples of 4, specialize=never
+";
+    // Keeps one launch, one estimate and the first reason of each mode. Which kernels they are changes with the costs.
+    let mut kept = String::new();
+    for line in explained.lines() {
+        let known = |start| kept.lines().last().is_some_and(|last| last.trim_start().starts_with(start));
+        let line = match line.trim_start().split_once(": ") {
+            Some((estimate, _)) if estimate.ends_with(" µs") => "    estimated N µs: KERNEL".to_owned(),
+            Some((kernel, launch)) if kernel.starts_with("reverse_") => {
+                let mut text = String::new();
+                for character in launch.chars() {
+                    match character {
+                        '0'..='9' if text.ends_with('N') => {}
+                        '0'..='9' => text.push('N'),
+                        other => text.push(other),
+                    }
+                }
+                format!("    KERNEL: {text}")
+            }
+            _ => line.to_owned(),
+        };
+        let again = kept.lines().last() == Some(&line) || line.starts_with("    not ") && known("not");
+        if !again {
+            kept += &format!("{line}\n");
+        }
+    }
+    assert_eq!(kept, expected);
+
+    // The reasons against faster kernels. A rejected dispatchable does not hide the others.
+    let mut columns = fill("INT8", json!([3, 3]), json!(0), json!(1));
+    columns["desc"]["OutputTensor"]["Strides"] = json!([1, 5]);
+    let output = explain(json!({ "wrong": fill("FLOAT32", json!([0]), json!(0), json!(1)), "columns": columns }));
+    assert!(!output.status.success());
+    let text = stdout(&output);
+    for line in
+        ["(tensor.sizes.nonzero)", "    fill_elements: 1-byte stores", "    not fill_packed: ", "    not fill_dense: "]
+    {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+
+    // A GPU that was not timed, and whose costs it has: those of the recorded times.
+    let files = fs::read_dir(repository("benches/record/times")).expect("a folder");
+    let files = files.map(|file| file.expect("an entry").file_name().to_string_lossy().to_uppercase());
+    let times = files.filter(|file| file.ends_with(".CSV.GZ"));
+    let timed: BTreeSet<String> = times.map(|file| file.split('-').next().unwrap_or_default().to_owned()).collect();
+    let timed: Vec<String> = timed.into_iter().collect();
+    let note = format!(": estimates have the costs of {}\n", timed.join(" and "));
+    for (target, is_timed) in [("a100", false), ("t4", false), ("h100", true), ("H200", true)] {
+        let output = run(&["--explain", "--target", target, model.to_str().expect("UTF-8")]);
+        output.well();
+        let said = format!("NOTE: no GPU '{target}' was timed{note}");
+        assert_eq!(stderr(&output), if is_timed { String::new() } else { said });
+    }
+
+    // Options exclude modes, for a target as on a device.
+    for where_to in [&["--target", "h100"][..], &["-a", "cpu"]] {
+        for (options, modes) in
+            [("", &["copying", "in place"][..]), ("in_place=always", &["in place"]), ("in_place=never", &["copying"])]
+        {
+            let arguments =
+                ["--explain", "--format", "json", "--compile-options", options, model.to_str().expect("UTF-8")];
+            let plan = &lines_of_json(&run(&[&arguments[..], where_to].concat()))[0];
+            let found: Vec<&str> =
+                plan["modes"].as_array().expect("modes").iter().filter_map(|mode| mode["mode"].as_str()).collect();
+            assert_eq!(found, modes, "{where_to:?} {options}");
+        }
+        let fill = repository("models/fill_value_sequence_uint8.json");
+        let arguments = ["--explain", "--compile-options", "in_place=always", fill.to_str().expect("UTF-8")];
+        let output = run(&[&arguments[..], where_to].concat());
+        output.fails(1, "");
+        assert!(stdout(&output).contains("(compile.in_place)"), "{}", stdout(&output));
+    }
+
+    let words = "the target is `h1000`, but must be t4, l4, a100, h100, h200, b200, or ";
+    run(&["--explain", "--target", "h1000", "any.json"]).fails(2, words);
+}
+
+/// The text that a plan's data makes, with the strides in the order of their names.
+fn text_of(plan: &Value) -> String {
+    let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    let mut lines = vec!["merged shape, outermost in the output's memory first:".to_owned()];
+    for dimension in list(&plan["dimensions"]) {
+        let strides = dimension["strides"].as_object().expect("by name");
+        let steps: Vec<String> = strides.iter().map(|(name, stride)| format!("{name} {stride}")).collect();
+        let name = if dimension["is_axis"] == true { "axis" } else { "size" };
+        lines.push(format!("  {name} {}, steps of {}", dimension["size"], steps.join(", ")));
+    }
+    for mode in list(&plan["modes"]) {
+        let most = if mode["in_place"] == true { "at most " } else { "" };
+        lines.push(format!("{}: {most}{} bytes must move", text(&mode["mode"]), mode["bytes"]));
+        if list(&mode["launches"]).is_empty() {
+            lines.push("  no kernel: the CPU runs it, on the calling thread".to_owned());
+        }
+        for launch in list(&mode["launches"]) {
+            let [kernel, bytes, blocks, threads, shared, alignment, specialize] =
+                ["kernel", "access_bytes", "blocks", "threads", "shared_memory", "alignment", "specialize"]
+                    .map(|name| text(&launch[name]));
+            lines.push(format!("  {kernel}: {bytes}-byte stores, grid {blocks} x {threads} threads, {shared} bytes of shared memory per thread block, pointers at multiples of {alignment}, specialize={specialize}"));
+        }
+        for kernel in list(&mode["kernels"]) {
+            assert_eq!(kernel["measured_microseconds"], Value::Null);
+            let comma = if kernel["variant"] == "" { "" } else { ", " };
+            let estimate = kernel["estimated_microseconds"].as_f64().expect("a number");
+            lines.push(format!(
+                "  estimated {estimate:.2} µs: {}{comma}{}",
+                text(&kernel["kernel"]),
+                text(&kernel["variant"])
+            ));
+        }
+        lines.extend(
+            list(&mode["rejected"])
+                .iter()
+                .map(|one| format!("  not {}: {}", text(&one["kernel"]), text(&one["reason"]))),
+        );
+    }
+    if let Some(excluded) = plan["excluded"].as_str() {
+        let option = if excluded == "in place" { "never" } else { "always" };
+        lines
+            .push(format!("{excluded}: an error, because the compile option is `in_place={option}` (binding.promise)"));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// A plan says which dispatches the option `in_place` makes an error, and they are.
+#[test]
+fn a_plan_names_the_mode_that_the_options_exclude() {
+    let folder = Folder::new();
+    let [in_place, copying] = ["reverse_subsequences_in_place", "reverse_subsequences"].map(example);
+    let mut strided = copying.clone();
+    strided["dispatchables"]["reverse"]["desc"]["OutputTensor"]["Strides"] = json!([12, 12, 1, 3]);
+    let never = "  in place: an error, because the compile option is `in_place=never` (binding.promise)\n";
+    let always = "  copying: an error, because the compile option is `in_place=always` (binding.promise)\n";
+    let strides = "  in place: an error, because the strides of input and output differ (binding.in_place)\n";
+    for (model, option, lines, runs) in [
+        (&in_place, "never", never.to_owned(), false),
+        (&in_place, "always", always.to_owned(), true),
+        (&copying, "never", never.to_owned(), true),
+        (&copying, "always", always.to_owned(), false),
+        (&strided, "never", String::new(), true),
+        (&strided, "always", format!("{always}{strides}"), false),
+        (&in_place, "either", String::new(), true),
+    ] {
+        let option = format!("in_place={option}");
+        let with = ["--compile-options", option.as_str()];
+        for device in [&["--target", "h100"][..], &["-a", "cpu"]] {
+            let plan = folder.run_model(model, &[&["--explain"][..], device, &with].concat());
+            let text = plan.well();
+            let found: String =
+                text.lines().filter(|line| line.contains(": an error")).map(|line| format!("{line}\n")).collect();
+            assert_eq!(found, lines, "{option}");
+            assert!(text.ends_with(&lines));
+        }
+        let run = folder.run_model(model, &[&["-a", "cpu"][..], &with].concat());
+        assert_eq!(run.status.success(), runs, "{option}: {}", stderr(&run));
+    }
+}
+
+/// The data of a plan has all that its text says. Both describe the kernels that the options and the environment ask
+/// for.
+#[test]
+fn a_plan_as_json_says_what_its_text_says() {
+    let folder = Folder::new();
+    let dispatchables = json!({
+        "fill": fill("FLOAT32", json!([7, 9]), json!(0), json!(1)),
+        "reverse": example("reverse_subsequences")["dispatchables"]["reverse"]
+    });
+    folder.write("model.json", json!({ "dispatchables": dispatchables }).to_string());
+    let mut said = BTreeSet::new();
+    for (device, option, variable, specialized) in [
+        (["--target", "h100"], "", None, "in_graphs"),
+        (["--target", "h100"], "specialize=always", Some("specialize=never"), "always"),
+        (["--target", "h100"], "alignment=16", Some("specialize=never"), "never"),
+        (["--target", "h100"], "in_place=never", None, "in_graphs"),
+        (["--target", "t4"], "", Some("specialize=always"), "always"),
+        (["-a", "cpu"], "specialize=always", None, ""),
+    ] {
+        let run = |format: &str| {
+            let mut command = folder.dml_cuda();
+            command
+                .args(["model.json", "--explain", "--format", format])
+                .args(device)
+                .args(["--compile-options", option]);
+            command.envs(variable.map(|value| ("DML_CUDA_COMPILE_OPTIONS", value))).output().expect("it starts")
+        };
+        let plans = lines_of_json(&run("json"));
+        let mut printed = format!("Planned for '{}'\n", plans[0]["target"].as_str().expect("text"));
+        for plan in &plans {
+            let text = plan["text"].as_str().expect("text");
+            let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
+            printed += &format!("Dispatchable '{}'\n{indented}", plan["dispatchable"].as_str().expect("a name"));
+            let in_order = text.lines().map(|line| match line.split_once(", steps of ") {
+                Some((size, steps)) => {
+                    let mut steps: Vec<&str> = steps.split(", ").collect();
+                    steps.sort_unstable();
+                    format!("{size}, steps of {}\n", steps.join(", "))
+                }
+                None => format!("{line}\n"),
+            });
+            assert_eq!(in_order.collect::<String>(), text_of(plan));
+            said.extend(
+                text.lines().filter_map(|line| line.rsplit_once(", specialize=")).map(|(_, when)| when.to_owned()),
+            );
+        }
+        assert_eq!(run("text").well(), printed);
+        // Fills stay generic.
+        let expected = BTreeSet::from(["never", specialized].map(str::to_owned));
+        assert_eq!(std::mem::take(&mut said), if device[0] == "-a" { BTreeSet::new() } else { expected });
+    }
+    let explain = ["model.json", "--explain", "--target", "t4", "--compile-options"];
+    folder
+        .run(&[&explain[..], &["select=measure"]].concat())
+        .fails(1, "`select=measure`, but must be `select=estimate` with --target");
+    for mode in [&["--explain", "--target", "t4"][..], &["--validate"], &["-a", "cpu"]] {
+        folder
+            .run(&[&["model.json", "--compile-options", "select=guess"], mode].concat())
+            .fails(2, "the compile option is `select=guess`, but must be one of specialize=in_graphs|");
+    }
+}

@@ -178,7 +178,6 @@ class Programs(unittest.TestCase):
         gathered = Module(lambda x, lengths: dt.reverse_subsequences_(x + 1, lengths[:, None], 2))
         gru, lstm = (Module(call, kind(FEATURES, HIDDEN, bidirectional=True)).eval() for kind in (dt.GRU, dt.LSTM))
         x, lengths, dim = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS), torch.export.Dim
-        table = dt.onnx_translation_table()
         modules = [
             (padded, "ReverseSequence"),
             (gathered, "GatherElements"),
@@ -214,7 +213,6 @@ class Programs(unittest.TestCase):
                     module,
                     (x, lengths),
                     dynamo=True,
-                    custom_translation_table=table,
                     verbose=False,
                     dynamic_shapes=({0: dim("T"), 1: dim("B")}, {0: dim("B")}),
                 )

@@ -2,13 +2,12 @@
 onnxscript or ONNX Runtime."""
 
 import importlib.util
-import itertools
 import pathlib
 import tempfile
 import unittest
 import warnings
 
-from with_torch import dt, torch  # first: without PyTorch it skips this module
+from with_torch import Module, dt, torch  # first: without PyTorch it skips this module
 
 import dml_cuda
 import numpy as np
@@ -62,9 +61,9 @@ def by_torch_script(program):
 
 
 def by_torch_export(program):
-    dim, table = torch.export.Dim, dt.onnx_translation_table()
+    dim = torch.export.Dim
     shapes = {0: dim("T"), 1: dim("B")}, {0: dim("B")}
-    return export(program, dynamo=True, dynamic_shapes=shapes, custom_translation_table=table)
+    return export(program, dynamo=True, dynamic_shapes=shapes)
 
 
 class Onnx(unittest.TestCase):
@@ -97,20 +96,44 @@ class Onnx(unittest.TestCase):
             session.run(None, dict(zip((given.name for given in session.get_inputs()), (X.numpy(), LENGTHS.numpy()))))
             self.assertEqual(dml_cuda.onnxruntime_counters().runs, before + 1)
 
-    def test_an_export_without_the_table_names_it(self):
-        dim = torch.export.Dim
-        for shapes, name in itertools.product((None, ({0: dim("T")}, None)), ("padded", "in place")):
-            with self.subTest(name), self.assertRaisesRegex(Exception, r"dml_cuda.torch.onnx_translation_table\(\)"):
-                export(Program(PROGRAMS[name][0]), dynamo=True, dynamic_shapes=shapes)
+    def test_only_an_export_to_onnx_decomposes(self):
         program = torch.export.export(Program(dt.reverse_padded_sequence), (X, LENGTHS)).run_decompositions()
         self.assertIn("dml_cuda.reverse_subsequences", program.graph_module.code)
+
+    def test_fills(self):
+        fills = {
+            "int8 wraps": (10, -20, torch.int8),
+            "uint8 wraps": (250, 3, torch.uint8),
+            "int64": (-5, 2**40, torch.int64),
+            "uint64": (-3, 2**62, torch.uint64),
+            "float32": (0.1, 0.3, torch.float32),
+            "float16": (0.1, 0.3, torch.float16),
+        }
+        for name, (start, delta, dtype) in fills.items():
+            with self.subTest(name):
+
+                def fill(x, lengths):
+                    made = dt.fill_value_sequence((x.shape[0], 7), start, delta, dtype)
+                    return made, lengths + 1
+
+                program = Module(fill)
+                dim = torch.export.Dim
+                shapes = ({0: dim("T"), 1: dim("B")}, {0: dim("B")})
+                model = export(program, dynamo=True, dynamic_shapes=shapes)
+                self.assertIn("Range", [node.op_type for node in onnx.load_from_string(model).graph.node])
+                session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+                names = [given.name for given in session.get_inputs()]
+                for given in (X, LENGTHS), (torch.randn(9, 2, 5), torch.tensor([7, 4])):
+                    found = session.run(None, dict(zip(names, (value.numpy() for value in given))))[0]
+                    np.testing.assert_array_equal(found, program(*given)[0].numpy())
 
     def test_scripts(self):
         class Scripted(torch.nn.Module):
             def forward(self, x, lengths):
                 return dt.reverse_subsequences(x, lengths.unsqueeze(1), 0)
 
-        dt.onnx_translation_table()
+        import dml_cuda.torch.onnx  # noqa: F401: a script is not traced
+
         model = by_torch_script(torch.jit.script(Scripted()))
         session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         found = session.run(None, {"x": X.numpy(), "lengths": LENGTHS.numpy()})[0]

@@ -19,7 +19,6 @@ __all__ = [
     "RNN",
     "convert_rnns",
     "fill_value_sequence",
-    "onnx_translation_table",
     "pack_padded_sequence",
     "pad_packed_sequence",
     "reverse_padded_sequence",
@@ -64,23 +63,6 @@ def fill_value_sequence(
 
 
 register_builtin(fill_value_sequence)
-
-
-def onnx_translation_table() -> dict[Any, Any]:
-    """The reversals in ONNX's standard operators: ``torch.onnx.export(…,
-    custom_translation_table=dml_cuda.torch.onnx_translation_table())``.
-
-    A reversal becomes ReverseSequence if one of the first two dimensions is dim and only the other has lengths, else a
-    gather. ONNX Runtime then runs the model alone. With :func:`dml_cuda.onnxruntime_library_path` it can run
-    ReverseSequence by this library's kernels.
-
-    With ``dynamo=False`` PyTorch's exporter needs no table: this package registers the same translation when the export
-    traces a reversal. A module of ``torch.jit.script`` is not traced: call this function once before its export.
-    """
-    from . import onnx
-
-    onnx.register()
-    return {torch.ops.dml_cuda.reverse_subsequences.default: onnx.reverse_subsequences}
 
 
 def _out(x: torch.Tensor, lengths: Any, dim: int, out: Any) -> torch.Tensor:

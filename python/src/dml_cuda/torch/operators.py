@@ -100,9 +100,7 @@ def follows(x: torch.Tensor) -> bool:
 
 def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
     if _is_exported_to_onnx():
-        from . import onnx
-
-        onnx.register()
+        from . import onnx  # noqa: F401: registers the reversal for traces
     if not follows(x):
         with _BelowAutograd():
             return _reverse.redispatch(keyset & _after_autograd, x, lengths, dim)
@@ -172,14 +170,13 @@ def _is_exported_to_onnx() -> bool:
     return "torch.onnx" in sys.modules and torch.onnx.is_in_onnx_export()
 
 
-def _decompose(*_: Any) -> Any:
-    """Tells an exporter to ONNX that has no translation which one there is. Others keep the operator."""
-    if _is_exported_to_onnx():
-        raise RuntimeError(
-            "torch.onnx.export has no translation of dml_cuda's reversals, but must have one: pass custom_translation_table="
-            "dml_cuda.torch.onnx_translation_table()"
-        )
-    return NotImplemented
+def _decompose(name: str, *given: Any) -> Any:
+    """What the exporter to ONNX makes of an operator. Others keep the operator."""
+    if not _is_exported_to_onnx():
+        return NotImplemented
+    from . import onnx
+
+    return getattr(onnx, name)(*given)
 
 
 def _register_lowerings() -> None:
@@ -191,6 +188,7 @@ def _register_lowerings() -> None:
         # Where the environment variable CI is set, Inductor refuses to leave an operator with a decomposition as it is.
         if not inductor.register() and exists(_DECOMPOSITIONS):
             private(_DECOMPOSITIONS).pop(_reverse, None)
+            private(_DECOMPOSITIONS).pop(fill, None)
 
 
 def _reverse_fake(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
@@ -233,7 +231,8 @@ for _name, _fake in (("reverse_subsequences", _reverse_fake), ("reverse_subseque
 torch.library.register_fake("dml_cuda::fill_value_sequence", _fill_fake, lib=_library)
 _DECOMPOSITIONS, _META = "torch._decomp.decomposition_table", "torch._decomp.meta_table"
 if exists(_DECOMPOSITIONS) and exists(_META):
-    private(_DECOMPOSITIONS)[_reverse] = _decompose
+    private(_DECOMPOSITIONS)[_reverse] = functools.partial(_decompose, "decomposed_reversal")
+    private(_DECOMPOSITIONS)[fill] = functools.partial(_decompose, "decomposed_fill")
     private(_META)[_reverse] = _reverse_fake  # which fake tensors prefer
 # A fill has no tensor argument that could select the device.
 _library.impl("fill_value_sequence", _fill, "BackendSelect")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times RNNs over sequences of random lengths: packed by PyTorch, and this library's module by each way to give it
-lengths. Prints Markdown, and the figures that the rules in `dml_cuda.torch.forms` are held to. Without a GPU it times
+lengths. Prints Markdown, and the figures that the rule in `dml_cuda.torch.rnn_choice` is held to. Without a GPU it times
 two threads of the CPU.
 
 Usage: PYTHONPATH=python/src python3 benches/rnn.py PART... where PART is one of
@@ -23,7 +23,7 @@ from unittest import mock
 
 import dml_cuda.torch as dt
 import torch
-from dml_cuda.torch import forms
+from dml_cuda.torch import packing, rnn_choice
 from torch.nn.utils import rnn as pytorch
 from torch_times import DEVICE, GPU, synchronize
 
@@ -109,10 +109,19 @@ class Case:
         return [made(getattr(self, name)) for name in names]
 
 
-def forcing(form, call):
-    """The call in a form, where its lengths are on the host."""
-    chosen = lambda rnn, x, steps, lengths, is_kept: 1 if lengths is None else form  # noqa: E731
-    return mock.patch.object(forms, "form", chosen)(lambda: call())
+def forcing(segments, call):
+    """The call padded, in a number of segments of time, where its lengths are on the host."""
+    form = "padded" if segments == 1 else "segments"
+
+    def forced():
+        with (
+            mock.patch.object(rnn_choice, "form", lambda rnn, x, batch, is_kept: "padded" if batch is None else form),
+            mock.patch.object(rnn_choice, "SEGMENTS", segments),
+            mock.patch.object(packing, "keeps", lambda *_: True),
+        ):
+            return call()
+
+    return forced
 
 
 def show(name, values, digits=2):

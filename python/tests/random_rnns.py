@@ -5,6 +5,7 @@ the form that runs.
 
 Usage: python3 random_rnns.py [SEED [COUNT [DEVICE [precision]]]]"""
 
+import contextlib
 import copy
 import random
 import sys
@@ -13,7 +14,7 @@ import warnings
 
 import dml_cuda.torch as dt
 import torch
-from dml_cuda.torch import forms
+from dml_cuda.torch import packing, rnn_choice
 from torch.nn.utils import rnn as pytorch
 
 KINDS = [("LSTM", {}), ("LSTM", {"proj_size": 3}), ("GRU", {}), ("RNN", {}), ("RNN", {"nonlinearity": "relu"})]
@@ -42,7 +43,24 @@ def pick(draw, device):
     return dict(kind=kind, options=options, size=(steps, batch, features, hidden), way=way, on_device=on_device,
         lengths=sorted(lengths, reverse=True) if is_sorted else lengths, is_sorted=is_sorted,
         hx=draw.random() < 0.5, padding=draw.choice((0.0, float("nan"), float("inf"), 1e30)),
-        form=draw.choice((None, 1, 1, 2, 3, 5, "packed")), grad=draw.random() < 0.8)  # fmt: skip
+        form=draw.choice((None, "padded", "padded", 2, 3, 5, "packed")), grad=draw.random() < 0.8)  # fmt: skip
+
+
+@contextlib.contextmanager
+def running(form):
+    """Every call with lengths on the host takes a form, and every pack keeps its padded batch. A number is that of the
+    segments of time."""
+    is_cut = isinstance(form, int)
+
+    def chosen(rnn, x, batch, is_kept):
+        cannot = batch is None or not batch.rows or (form == "packed" and batch.has_empty)
+        return "padded" if cannot else "segments" if is_cut else form
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(unittest.mock.patch.object(rnn_choice, "form", chosen))
+        stack.enter_context(unittest.mock.patch.object(rnn_choice, "SEGMENTS", form if is_cut else 4))
+        stack.enter_context(unittest.mock.patch.object(packing, "keeps", lambda *_: True))
+        yield
 
 
 def leaves(value):
@@ -107,11 +125,10 @@ def compare(c, seed, device, dtype=torch.float64):
             for s in (size, hidden)[: 1 + (c["kind"] == "LSTM")]
         )
         hx = hx if c["kind"] == "LSTM" else hx[0]
-    chosen = forms.form if c["form"] is None else lambda *given: (
-        1 if given[3] is None or (c["form"] == "packed" and min(given[3]) < 1) else c["form"])  # fmt: skip
     results = []
     for ours in (True, False):
-        with unittest.mock.patch.object(forms, "form", chosen), torch.set_grad_enabled(c["grad"]):
+        forced = contextlib.nullcontext() if c["form"] is None else running(c["form"])
+        with forced, torch.set_grad_enabled(c["grad"]):
             found = run(rnn, x, lengths, hx, c, steps) if ours else packed(rnn, x, lengths, hx, steps)
         of = []
         if c["grad"]:
@@ -140,7 +157,7 @@ def precision(c, seed, device, dtype, autocast=None):
     for way, kind in ((None, torch.float64), (None, dtype), ("ours", dtype)):
         rnn = copy.deepcopy(exact).to(kind)
         one = x.to(kind).requires_grad_()
-        with unittest.mock.patch.object(forms, "form", lambda *_: 1), torch.autocast(
+        with running("padded"), torch.autocast(
             "cuda", autocast, enabled=bool(autocast and kind != torch.float64)
         ):
             found = (

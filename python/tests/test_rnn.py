@@ -11,9 +11,8 @@ from unittest import mock
 from with_torch import DEVICES, dt, torch  # first: without PyTorch it skips this module
 
 import random_rnns
-from random_rnns import leaves
+from random_rnns import leaves, running
 
-from dml_cuda.torch import forms
 from test_numpy import check_errors
 from torch.nn.utils import rnn as pytorch
 
@@ -58,14 +57,9 @@ def gradients(found, parameters, weights):
     return torch.autograd.grad(total, parameters, allow_unused=True)
 
 
-def form(value):
-    """A form for all calls with lengths on the host."""
-    return mock.patch.object(forms, "form", lambda *_: value)
-
-
 class RNNs(unittest.TestCase):
     def setUp(self):
-        self.enterContext(form(1))  # small calls would run packed
+        self.enterContext(running("padded"))  # small calls would run packed
         torch.manual_seed(0)
         # Small operators of many threads wait for each other where others use the cores.
         self.addCleanup(torch.set_num_threads, torch.get_num_threads())
@@ -181,7 +175,7 @@ class RNNs(unittest.TestCase):
                 self.close(found[:2], found[2:], tolerance)
                 self.assertTrue(all(value.isfinite().all() for value in leaves(found)))
         with mock.patch.dict(os.environ, DML_CUDA_RNN="1"), self.assertRaisesRegex(
-            ValueError, "RNN is `1`, but must be `one_"
+            ValueError, "RNN is `1`, but must be `packed`"
         ):
             run(module, x, lengths.to(device))
 
@@ -209,14 +203,14 @@ class RNNs(unittest.TestCase):
 
     def test_every_type_of_lengths(self):
         dtypes = (torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.uint64)
-        for device, form_of_all in itertools.product(DEVICES, (1, 3)):
+        for device, form_of_all in itertools.product(DEVICES, ("padded", 3)):
             module = dt.LSTM(FEATURES, HIDDEN, bidirectional=True).to(device)
             x, lengths = torch.randn(STEPS, BATCH, FEATURES, device=device), torch.tensor(LENGTHS)
-            with form(form_of_all):
+            with running(form_of_all):
                 required = run(module, x, lengths)
                 for given in (LENGTHS, tuple(LENGTHS), lengths.numpy(), *map(lengths.to, dtypes)):
                     self.close(run(module, x, given), required, 0)
-                if form_of_all == 1:
+                if form_of_all == "padded":
                     for given in map(lengths.to(device).to, dtypes):
                         self.close(run(module, x, given), required, 0)
 
@@ -323,9 +317,9 @@ class RNNs(unittest.TestCase):
             return torch.autograd.grad(first.square().sum(), x)[0]
 
         for name, kind, options in kinds():
-            for form_of_all in (1, 3):
+            for form_of_all in ("padded", 3):
                 rnn = kind(FEATURES, HIDDEN, 2, bidirectional=True, **options).double()
-                with self.subTest(name), form(form_of_all):
+                with self.subTest(name), running(form_of_all):
                     self.close(
                         second(lambda x: run(rnn, x, lengths)[0], x),
                         second(lambda x: packed(rnn, x, lengths)[0], x),

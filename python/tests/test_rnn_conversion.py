@@ -10,7 +10,8 @@ import warnings
 
 from with_torch import dt, torch  # first: without PyTorch it skips this module
 
-from test_rnn import BATCH, FEATURES, HIDDEN, LENGTHS, STEPS, form, kinds, leaves, packed, run
+from random_rnns import running
+from test_rnn import BATCH, FEATURES, HIDDEN, LENGTHS, STEPS, kinds, leaves, packed, run
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune, weight_norm
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -62,7 +63,7 @@ class Conversion(unittest.TestCase):
         self.x, self.lengths = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS)
 
     def check(self, rnn, tolerance=1e-5):
-        with form(1):
+        with running("padded"):
             torch.testing.assert_close(
                 run(rnn, self.x, self.lengths), packed(rnn, self.x, self.lengths), rtol=tolerance, atol=tolerance
             )
@@ -138,9 +139,9 @@ class Conversion(unittest.TestCase):
             optimizer = torch.optim.SGD(rnn.parameters(), 0.1)
             for _ in range(3):
                 optimizer.zero_grad()
-                with form("packed"):
+                with running("packed"):
                     required = rnn(self.x, lengths=self.lengths)[0]
-                with form(1):
+                with running("padded"):
                     output = rnn(self.x, lengths=self.lengths)[0]
                 torch.testing.assert_close(output, required)
                 output.square().sum().backward()

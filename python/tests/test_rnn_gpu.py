@@ -11,7 +11,7 @@ from unittest import mock
 
 from with_torch import CUDA, dt, torch  # first: without PyTorch it skips this module
 
-from dml_cuda.torch import forms, padded
+from dml_cuda.torch import padded, rnn_choice
 from test_rnn import BATCH, FEATURES, HIDDEN, LENGTHS, STEPS, kinds, packed, run, states
 
 
@@ -228,5 +228,6 @@ class OnAGpu(unittest.TestCase):
     def test_training_does_not_grow_with_one_long_sequence(self):
         module, x = dt.LSTM(64, 64).cuda(), torch.randn(400, 16, 64, device="cuda")
         lengths = torch.tensor([400, *[10] * 15])
-        self.assertEqual(forms.form(module, x, 400, forms.on_host(x, lengths), True), "packed")
-        self.assertIsNone(forms.on_host(x, lengths.cuda()))
+        batch = rnn_choice.Batch.of(400, rnn_choice.on_host(x, lengths))
+        self.assertEqual(rnn_choice.rule(module, x, batch, True), "packed")
+        self.assertIsNone(rnn_choice.on_host(x, lengths.cuda()))

@@ -13,7 +13,7 @@ from unittest import mock
 from with_torch import CUDA, DEVICES, dt, torch  # first: without PyTorch it skips this module
 
 from dml_cuda.torch.packing import Padded
-from test_rnn import form
+from random_rnns import running
 import torch.utils.checkpoint
 from torch.nn.utils import rnn as pytorch
 from torch.nn.utils.rnn import PackedSequence
@@ -43,7 +43,7 @@ def collate(values):
 
 class Packing(unittest.TestCase):
     def setUp(self):
-        self.enterContext(form(1))  # small calls would run packed
+        self.enterContext(running("padded"))  # small calls would run packed
 
     def same(self, found, required):
         for a, b in zip(found, required, strict=True):

@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from ._private import exists, private
 from .operators import in_transform, is_tracing
+from .rnn_choice import keeps
 
 # PyTorch's functions as they were imported: a program may put this module's in their place.
 PACK, PAD = pytorch.pack_padded_sequence, pytorch.pad_packed_sequence
@@ -232,6 +233,8 @@ def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: 
         if is_wrong:  # PyTorch's own error
             return PACK(input, lengths, batch_first, enforce_sorted)
         x = x[:longest] if longest < len(x) else x
+        if not keeps(x, host):
+            return PACK(input, lengths, batch_first, enforce_sorted)
     else:
         kept = without_sign(kept).clamp_(max=len(x))
     # A copy, as PyTorch's: x may change.

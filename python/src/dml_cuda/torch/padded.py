@@ -2,7 +2,6 @@
 sequence reaches it."""
 
 import contextlib
-import os
 import warnings
 from typing import Any
 
@@ -11,34 +10,10 @@ import torch
 from .batches import reverse_batch
 from .operators import VERSION, is_tracing
 from .packing import padding_of, without_sign
+from .rnn_choice import forced_form, is_float16, is_persistent, most_hidden
 
 _PASSES = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu}
 _FREEZING = ("LSTM", "RNN_RELU")
-
-
-def chosen_form() -> str | None:
-    """The form of the passes that the environment chooses, if it chooses one."""
-    chosen = os.environ.get("DML_CUDA_RNN")
-    if chosen is not None and chosen not in ("one_pass", "two_passes"):
-        raise ValueError(f"the environment variable DML_CUDA_RNN is `{chosen}`, but must be `one_pass` or `two_passes`")
-    return chosen
-
-
-def _is_float16(x: torch.Tensor) -> bool:
-    return x.dtype == torch.float16 or (x.is_cuda and torch.is_autocast_enabled("cuda") and x.dtype != torch.float64)
-
-
-def is_small(rnn: torch.nn.RNNBase, x: torch.Tensor) -> bool:
-    """Whether PyTorch asks cuDNN for a persistent algorithm because the states are few."""
-    most = 384 if rnn.mode.startswith("RNN") else 192
-    return x.dtype != torch.float64 and not rnn.proj_size and rnn.hidden_size <= most
-
-
-def is_persistent(rnn: torch.nn.RNNBase, x: torch.Tensor, features: int, batch: int) -> bool:
-    """Whether PyTorch asks cuDNN for a persistent algorithm because the sizes of a pass are multiples."""
-    is_multiple = rnn.hidden_size % 128 == features % 128 == batch % 8 == 0
-    fits = rnn.hidden_size <= 1024 and batch <= 128
-    return _is_float16(x) and rnn.mode != "GRU" and not rnn.proj_size and fits and is_multiple
 
 
 def _is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor, size: int) -> bool:
@@ -51,9 +26,9 @@ def _is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor, size: int) 
     that each call puts together. Eager calls wait for the host, and gain nothing."""
     if not rnn.bidirectional or is_tracing() or torch.compiler.is_exporting():
         return False  # programs without Python have reversals
-    chosen = chosen_form()
-    if chosen is not None:
-        return chosen == "one_pass"
+    forced = forced_form()
+    if forced is not None:
+        return forced == "one_pass"
     is_captured = x.is_cuda and torch.cuda.is_current_stream_capturing() and torch.backends.cudnn.enabled
     if not is_captured or torch.cuda.get_device_capability(x.device) != (9, 0):
         return False  # other GPUs are not measured
@@ -61,10 +36,10 @@ def _is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor, size: int) 
     features, hidden = 2 * size if layer else features, rnn.hidden_size
     if is_persistent(rnn, x, features, batch) and (batch < 64 or (batch, hidden) == (128, 256)):
         return False
-    if is_small(rnn, x):
+    if hidden <= most_hidden(rnn, x):
         return False
     is_double = x.dtype == torch.float64
-    is_half = _is_float16(x) or x.dtype == torch.bfloat16
+    is_half = is_float16(x) or x.dtype == torch.bfloat16
     is_exact = not is_half and (is_double or not _has_tf32())
     most, most_states = 1 << (23 if is_exact else 26), 1024 if is_half else 2048
     is_little = batch * hidden * max(features, hidden) <= most and hidden <= most_states
@@ -185,7 +160,7 @@ def run_padded(
     of_lanes, padding = lengths[None, :, None], padding_of(x, lengths)
     ends_at = of_lanes.clamp(1, steps)
     once = [_is_one_pass(rnn, layer, x, size) for layer in range(rnn.num_layers)]
-    freezes, is_half = rnn.mode in _FREEZING, _is_float16(x)
+    freezes, is_half = rnn.mode in _FREEZING, is_float16(x)
     if not is_clean and (freezes or torch.is_grad_enabled() or is_recorded or any(once)):
         # Padding comes last and cannot change an output. But a NaN there would reach the gradients of the weights. A
         # trace must not depend on whether gradients are on: PyTorch checks it without.

@@ -9,10 +9,11 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.rnn import PackedSequence
 
 from .._arguments import check_batch, host_lengths
-from . import forms
+from . import rnn_choice
 from .operators import as_lengths, check_tensor, is_tracing, watched
 from .packing import PACK, Padded, lengths_of, padded_of, rows_of, uncompiled
-from .padded import chosen_form, run_padded
+from .padded import run_padded
+from .rnn_choice import Batch
 
 
 class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
@@ -71,7 +72,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         )
         self._check(input, lengths, hx)
         x = input.transpose(0, 1) if self.batch_first else input
-        host = forms.on_host(x, lengths)
+        host = rnn_choice.on_host(x, lengths)
         if host:
             longest = max(1, *host)
             if min(host) < 0:
@@ -80,21 +81,22 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
                 dim = 1 if self.batch_first else 0
                 output, states = self._run(input.narrow(dim, 0, longest), hx, lengths)
                 return torch.nn.functional.pad(output, (0, 0) * (2 - dim) + (0, len(x) - longest)), states
-        form = forms.form(self, x, x.shape[0], host, True)
+        batch = Batch.of(len(x), host) if host else None
+        form = rnn_choice.form(self, x, batch, True)
         if form == "whole":
             output, states = self._plain(_own(input), _own(hx))
             return _own(output), _own(states)
         if form == "packed":
             packed, states = self._plain(PACK(x, torch.tensor(host), enforce_sorted=False), hx)
             return padded_of(packed, self.batch_first, 0.0, len(x)), states
-        if form == 1:
-            return run_padded(self, x, lengths, _own(hx), has_empty=not host or min(host) < 1)
-        return self._run_cut(x, host, hx, form)
+        if form == "segments":
+            return self._run_segments(x, host, hx)
+        return run_padded(self, x, lengths, _own(hx), has_empty=batch is None or batch.has_empty)
 
-    def _run_cut(self, x: torch.Tensor, host: Any, hx: Any, form: Any, **options: Any) -> tuple[Any, Any]:
+    def _run_segments(self, x: torch.Tensor, host: Any, hx: Any, **options: Any) -> tuple[Any, Any]:
         """Runs x in segments of time."""
         falling, there = torch.tensor(host).sort(descending=True, stable=True)
-        cuts, there = forms.cuts_of(falling.tolist(), int(form)), there.to(x.device)
+        cuts, there = rnn_choice.cuts_of(falling.tolist()), there.to(x.device)
         back = there.argsort()
         batch_first, fills = self.batch_first, options.get("fills", True)
         output, states = run_padded(
@@ -110,18 +112,18 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         x, lengths = packed.padded, packed.lengths
         if x.dim() != 3:
             return self._plain(packed.pack(), hx)  # PyTorch's own error
-        host = forms.on_host(x, lengths)
-        form = forms.form(self, x, x.shape[0], host, True)
+        host = rnn_choice.on_host(x, lengths)
+        form = rnn_choice.form(self, x, Batch.of(len(x), host) if host else None, True)
         if form == "packed":
             output, states = self._plain(packed.pack(), hx)
             return packed.packed_like(output), states  # type: ignore[return-value]
         self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
         if form == "whole":
             output, states = self._plain_in_time(x, hx)
-        elif form == 1:
-            output, states = run_padded(self, x, lengths, hx, fills=False, has_empty=not lengths.is_cpu)
+        elif form == "segments":
+            output, states = self._run_segments(x, host, hx, fills=False)
         else:
-            output, states = self._run_cut(x, host, hx, form, fills=False)
+            output, states = run_padded(self, x, lengths, hx, fills=False, has_empty=not lengths.is_cpu)
         return packed.like(output), states  # type: ignore[return-value]
 
     def _run_packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
@@ -129,30 +131,28 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         data, sizes, order, back = packed
         is_captured = data.is_cuda and torch.cuda.is_current_stream_capturing()
         is_seen = data.dim() != 2 or data.is_meta or is_captured or not len(data) or watched(data, sizes)
-        if is_seen or not forms.gains_by_padding(self, data):
+        if is_seen:
             return self._plain(packed, hx)
-        on_host, count = sizes.tolist(), len(data)
-        steps, batch = len(on_host), on_host[0]
-        if count < steps * batch and chosen_form() is None:
-            if forms.is_surely_packed(self, data, steps, batch, count, len(set(on_host)), False):
-                return self._plain(packed, hx)
-        host = lengths_of(sizes.numpy()).tolist()
-        form = forms.form(self, data, steps, host, False)
+        steps, count = len(sizes), len(data)
+        batch = Batch(steps, int(sizes[0]), count, False)
+        form = rnn_choice.form(self, data, batch, False)
         if form == "packed":
             return self._plain(packed, hx)
         hx = self._permuted(hx, order)
         rows = None
         if form == "whole":
-            x = data.view(steps, batch, -1)
+            x = data.view(steps, batch.size, -1)
             output, states = self._plain_in_time(x, hx)
         else:
-            rows = rows_of(sizes, count, batch, data.device)
-            x = data.new_zeros(steps * batch, data.shape[1]).index_copy(0, rows, data).view(steps, batch, -1)
-            lengths = torch.tensor(host)
+            area = steps * batch.size
+            rows = rows_of(sizes, count, batch.size, data.device)
+            x = data.new_zeros(area, data.shape[1]).index_copy(0, rows, data).view(steps, batch.size, -1)
+            host = lengths_of(sizes.numpy())
+            lengths = torch.from_numpy(host)
             self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
-            cuts = forms.cuts_of(host, int(form)) if form != 1 else None
+            cuts = rnn_choice.cuts_of(host.tolist()) if form == "segments" else None
             output, states = run_padded(self, x, lengths, hx, cuts, is_clean=True, fills=False, has_empty=False)
-        output = output.reshape(steps * batch, -1)
+        output = output.reshape(steps * batch.size, -1)
         output = output if rows is None else output.index_select(0, rows)
         return PackedSequence(output, sizes, order, back), self._permuted(states, back)
 

@@ -1,0 +1,173 @@
+"""How an RNN with lengths runs a batch. `rnn.py` asks for each call, and `packing.py` for each pack that it makes.
+
+    whole      PyTorch's padded call, where every sequence has all steps
+    packed     PyTorch's packed call
+    padded     `run_padded` over the padded batch
+    segments   `run_padded` in segments of time, each with the sequences that are still active
+
+Only lengths on the host can choose: to look at lengths on a GPU is to wait for it, so they run padded.
+
+The choice is a rule, and no estimate of times. On a GPU, padding pays where cuDNN has an algorithm for padded input that
+it does not have for packed input. On a CPU, padding pays for oneDNN's LSTMs, because packing calls them once a step.
+benches/results.md links the times that the constants come from."""
+
+import logging
+import os
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from .operators import watched
+
+# Batches of at most this number of steps are packed: what a padded call does once takes longer than their steps.
+SHORT = 12
+# The same for PyTorch's packs on a GPU, which are padded before the call and packed after it, in a dozen launches.
+SHORT_PACK = 40
+# Below this share of filled rows, training on a GPU is packed, because memory grows with the padded batch.
+SPARSE = 0.25
+# A padded pass of oneDNN's computes this number of padding rows in each step for less than a packed call's overhead.
+FEW_ROWS = 8
+# More segments of time compute less padding, and each costs a call, and a copy of the weights' gradients in training.
+SEGMENTS = 4
+# The largest batch for which cuDNN's algorithm for few hidden units is faster with its largest hidden size.
+LARGEST_BATCH = 128
+
+_LOGGER = logging.getLogger("dml_cuda.torch")
+_logged: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = weakref.WeakKeyDictionary()
+
+
+def forced_form() -> str | None:
+    """The form that the environment forces, if it forces one."""
+    forced = os.environ.get("DML_CUDA_RNN")
+    if forced not in (None, "packed", "one_pass", "two_passes"):
+        raise ValueError(
+            f"the environment variable DML_CUDA_RNN is `{forced}`, but must be `packed`, `one_pass` or `two_passes`"
+        )
+    return forced
+
+
+def is_float16(x: torch.Tensor) -> bool:
+    """Whether cuDNN computes in float16."""
+    return x.dtype == torch.float16 or (x.is_cuda and torch.is_autocast_enabled("cuda") and x.dtype != torch.float64)
+
+
+def most_hidden(rnn: torch.nn.RNNBase, x: torch.Tensor) -> int:
+    """The largest hidden size for which PyTorch asks cuDNN for the persistent algorithm for few hidden units. 0: for
+    none."""
+    if x.dtype == torch.float64 or rnn.proj_size:
+        return 0
+    return 384 if rnn.mode.startswith("RNN") else 192
+
+
+def is_persistent(rnn: torch.nn.RNNBase, x: torch.Tensor, features: int, batch: int) -> bool:
+    """Whether PyTorch asks cuDNN for a persistent algorithm because the sizes of a pass are multiples."""
+    is_multiple = rnn.hidden_size % 128 == features % 128 == batch % 8 == 0
+    fits = rnn.hidden_size <= 1024 and batch <= 128
+    return is_float16(x) and rnn.mode != "GRU" and not rnn.proj_size and fits and is_multiple
+
+
+class Batch(NamedTuple):
+    """What a choice depends on of a batch whose lengths are on the host."""
+
+    steps: int
+    """T."""
+    size: int
+    """B."""
+    rows: int
+    """The sum of the lengths."""
+    has_empty: bool
+    """Whether a sequence has no step, which packing rejects."""
+
+    @classmethod
+    def of(cls, steps: int, lengths: list[int]) -> "Batch":
+        return cls(steps, len(lengths), sum(lengths), min(lengths) < 1)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.rows == self.steps * self.size
+
+
+def on_host(x: torch.Tensor, lengths: torch.Tensor) -> Any:
+    """The lengths as a list, at most T; None if they are on a GPU, or what records or transforms the call must not
+    depend on them."""
+    if not lengths.is_cpu or x.is_meta or (x.is_cuda and torch.cuda.is_current_stream_capturing()):
+        return None
+    if watched(x, lengths):
+        return None
+    host, steps = lengths.tolist(), len(x)
+    return [min(length, steps) for length in host] if host and max(host) > steps else host
+
+
+def cuts_of(falling: Any) -> list[tuple[int, int]]:
+    """The ends of segments at quantiles of falling lengths, with the number of sequences that are active in each."""
+    ends = sorted({falling[len(falling) * k // SEGMENTS] for k in range(SEGMENTS)} - {0})
+    rising = np.array(falling[::-1])
+    return [(end, len(rising) - int(rising.searchsorted(begin, "right"))) for begin, end in zip([0, *ends], ends)]
+
+
+def _has_few_padding_rows(batch: Batch) -> bool:
+    return batch.steps * batch.size - batch.rows <= FEW_ROWS * batch.steps
+
+
+def may_gain(x: torch.Tensor, batch: Batch, is_kept: bool) -> bool:
+    """Whether any RNN runs such a batch padded. Without gradients an LSTM on a CPU is packed where each step would
+    compute much padding: packed calls then have little overhead."""
+    if batch.steps <= (SHORT if is_kept or not x.is_cuda else SHORT_PACK):
+        return False
+    with_gradients = torch.is_grad_enabled()
+    if x.is_cuda:
+        is_sparse = with_gradients and batch.rows < SPARSE * batch.steps * batch.size
+        return x.dtype != torch.float64 and not is_sparse
+    is_onednn = x.dtype == torch.float32 and torch.backends.mkldnn.enabled
+    return is_onednn and (with_gradients or _has_few_padding_rows(batch))
+
+
+def has_faster_pass(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: int) -> bool:
+    """Whether a padded pass has an algorithm that a packed one does not have: cuDNN's for few hidden units and its
+    persistent ones, and on a CPU oneDNN's LSTM over all steps. For few units cuDNN's time grows with the batch."""
+    if not x.is_cuda:
+        return rnn.mode == "LSTM" and not rnn.proj_size
+    most = most_hidden(rnn, x)
+    is_small = rnn.hidden_size <= most and rnn.hidden_size * batch <= most * LARGEST_BATCH
+    return is_small or is_persistent(rnn, x, x.shape[-1], batch)
+
+
+def rule(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: Batch | None, is_kept: bool) -> str:
+    """The form of a call. batch: None if lengths cannot choose. is_kept: the padded batch is at hand.
+
+    Packing is what users had, so it runs wherever padding is not known to be faster. Training on a CPU uses segments
+    where the padding is large, because a packed call's backward pass takes several times as long as its forward one."""
+    forced = forced_form()
+    if batch is None or forced in ("one_pass", "two_passes"):
+        return "padded"
+    if forced == "packed":
+        return "padded" if batch.has_empty else "packed"
+    has_faster = has_faster_pass(rnn, x, batch.size)
+    if batch.is_whole and (is_kept or x.is_cuda or has_faster):
+        return "whole"
+    if not batch.has_empty and not (has_faster and may_gain(x, batch, is_kept)):
+        return "packed"
+    if x.is_cuda or not has_faster or not batch.rows or _has_few_padding_rows(batch):
+        return "padded"
+    return "segments"
+
+
+def keeps(x: torch.Tensor, lengths: Any) -> bool:
+    """Whether a pack of x, [T, B, ...], with lengths on the host, keeps the padded batch for RNNs that may run it."""
+    forced = forced_form()
+    if forced is not None:
+        return forced != "packed"
+    batch = Batch.of(len(x), lengths)
+    return batch.is_whole or may_gain(x, batch, True)
+
+
+def form(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: Batch | None, is_kept: bool) -> str:
+    """The form of a call by the rule. The logger says it once for each module and form."""
+    chosen = rule(rnn, x, batch, is_kept)
+    if _LOGGER.isEnabledFor(logging.DEBUG) and chosen not in _logged.setdefault(rnn, set()):
+        _logged[rnn].add(chosen)
+        of = "lengths on a GPU" if batch is None else f"T={batch.steps}, B={batch.size}, {batch.rows} rows filled"
+        _LOGGER.debug("%s runs %s: %s", rnn, chosen, of)
+    return chosen

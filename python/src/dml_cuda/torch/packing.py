@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from ._private import exists, private
 from .operators import in_transform, is_tracing
-from .rnn_choice import keeps
+from .rnn_choice import Batch, keeps
 
 # PyTorch's functions as they were imported: a program may put this module's in their place.
 PACK, PAD = pytorch.pack_padded_sequence, pytorch.pad_packed_sequence
@@ -62,15 +62,20 @@ class Padded:
         return PackedSequence(*given, **named)  # by what takes tuples apart and makes them again, as a DataLoader does
 
     @classmethod
-    def keep(cls, padded: torch.Tensor, lengths: torch.Tensor, is_sorted: bool) -> "Padded":
+    def keep(
+        cls, padded: torch.Tensor, lengths: torch.Tensor, is_sorted: bool, batch: Batch | None = None
+    ) -> "Padded":
+        """batch: known to be that of the lengths, or None."""
         self: Padded = object.__new__(cls)
         self.padded, self.lengths, self.is_sorted = padded, lengths, is_sorted
+        if batch is not None:
+            self.batch = batch
         self._has_gradients = torch.is_grad_enabled()
         return self
 
     def like(self, padded: torch.Tensor) -> "Padded":
         """Another batch of the same lengths."""
-        return self.keep(padded, self.lengths, self.is_sorted)
+        return self.keep(padded, self.lengths, self.is_sorted, vars(self).get("batch"))
 
     def packed_like(self, packed: PackedSequence) -> "Padded":
         """A batch of the same lengths that is packed."""
@@ -87,18 +92,34 @@ class Padded:
         """The packed batch, as it would be had it been packed when this pack was made, whoever reads it first."""
         if not self.is_kept:
             return self._packed
+        leaves_inference = torch.is_inference_mode_enabled() and not self.padded.is_inference()
+        is_same_mode = torch.is_grad_enabled() is self._has_gradients and not leaves_inference
+        if is_same_mode and not self.padded.requires_grad:
+            packed = self._pack_here()
+        else:
+            packed = self._pack_in_its_mode(leaves_inference)
+        # What is made inside of a transform ends with it. Threads get one result.
+        return packed if in_transform() else vars(self).setdefault("_packed", packed)
+
+    def _pack_here(self) -> PackedSequence:
+        return PACK(self.padded, self.lengths.cpu(), enforce_sorted=self.is_sorted)
+
+    def _pack_in_its_mode(self, leaves_inference: bool) -> PackedSequence:
+        """Packs in the mode in which this pack was made."""
         with contextlib.ExitStack() as modes:
             # A checkpoint must not count what is saved here. Where hooks are forbidden there is none.
             with contextlib.suppress(RuntimeError):
                 if self.padded.requires_grad:
                     modes.enter_context(torch.autograd.graph.saved_tensors_hooks(_as_it_is, _as_it_is))
-            if torch.is_inference_mode_enabled() and not self.padded.is_inference():
+            if leaves_inference:
                 modes.enter_context(torch.inference_mode(False))
-            if torch.is_grad_enabled() is not self._has_gradients:
-                modes.enter_context(torch.set_grad_enabled(self._has_gradients))
-            packed = PACK(self.padded, self.lengths.cpu(), enforce_sorted=self.is_sorted)
-        # What is made inside of a transform ends with it. Threads get one result.
-        return packed if in_transform() else vars(self).setdefault("_packed", packed)
+            modes.enter_context(torch.set_grad_enabled(self._has_gradients))
+            return self._pack_here()
+
+    @functools.cached_property
+    def batch(self) -> Batch | None:
+        """What an RNN's form is chosen by; None if the lengths are on a GPU."""
+        return Batch.of(len(self.padded), self.lengths.tolist()) if self.lengths.is_cpu else None
 
     @functools.cached_property
     def _of_lengths(self) -> PackedSequence:
@@ -225,20 +246,20 @@ def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: 
     of_batch = given.shape == x.shape[1:2] and x.dim() > 1 and x.numel() > 0
     if type(given) is not torch.Tensor or not of_batch or (not given.is_cpu and given.device != input.device):
         return PACK(input, lengths, batch_first, enforce_sorted)
-    kept = given.detach().to(torch.int64, copy=True)
+    batch = None
     if given.is_cpu:
-        host = kept.tolist()
+        host = (given if given.dtype == torch.int64 else given.to(torch.int64)).tolist()
         longest = max(host)
-        is_wrong = min(host) < 1 or longest > len(x) or (enforce_sorted and host != sorted(host, reverse=True))
-        if is_wrong:  # PyTorch's own error
+        batch = Batch.of(longest, host)
+        is_wrong = batch.has_empty or longest > len(x) or (enforce_sorted and host != sorted(host, reverse=True))
+        if is_wrong or not keeps(x, batch):  # PyTorch's own error, or its pack
             return PACK(input, lengths, batch_first, enforce_sorted)
         x = x[:longest] if longest < len(x) else x
-        if not keeps(x, host):
-            return PACK(input, lengths, batch_first, enforce_sorted)
-    else:
+    kept = given.detach().to(torch.int64, copy=True)
+    if not given.is_cpu:
         kept = without_sign(kept).clamp_(max=len(x))
     # A copy, as PyTorch's: x may change.
-    return Padded.keep(x.clone(memory_format=torch.contiguous_format), kept, enforce_sorted)
+    return Padded.keep(x.clone(memory_format=torch.contiguous_format), kept, enforce_sorted, batch)
 
 
 def padded_of(packed: Any, batch_first: bool, padding_value: float, total_length: int) -> torch.Tensor:

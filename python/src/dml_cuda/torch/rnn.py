@@ -112,8 +112,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         x, lengths = packed.padded, packed.lengths
         if x.dim() != 3:
             return self._plain(packed.pack(), hx)  # PyTorch's own error
-        host = rnn_choice.on_host(x, lengths)
-        form = rnn_choice.form(self, x, Batch.of(len(x), host) if host else None, True)
+        form = rnn_choice.form(self, x, packed.batch if rnn_choice.may_choose(x, lengths) else None, True)
         if form == "packed":
             output, states = self._plain(packed.pack(), hx)
             return packed.packed_like(output), states  # type: ignore[return-value]
@@ -121,7 +120,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         if form == "whole":
             output, states = self._plain_in_time(x, hx)
         elif form == "segments":
-            output, states = self._run_segments(x, host, hx, fills=False)
+            output, states = self._run_segments(x, lengths.tolist(), hx, fills=False)
         else:
             output, states = run_padded(self, x, lengths, hx, fills=False, has_empty=not lengths.is_cpu)
         return packed.like(output), states  # type: ignore[return-value]

@@ -89,12 +89,17 @@ class Batch(NamedTuple):
         return self.rows == self.steps * self.size
 
 
-def on_host(x: torch.Tensor, lengths: torch.Tensor) -> Any:
-    """The lengths as a list, at most T; None if they are on a GPU, or what records or transforms the call must not
-    depend on them."""
+def may_choose(x: torch.Tensor, lengths: torch.Tensor) -> bool:
+    """Whether lengths may choose: not if they are on a GPU, or what records or transforms the call must not depend on
+    them."""
     if not lengths.is_cpu or x.is_meta or (x.is_cuda and torch.cuda.is_current_stream_capturing()):
-        return None
-    if watched(x, lengths):
+        return False
+    return not watched(x, lengths)
+
+
+def on_host(x: torch.Tensor, lengths: torch.Tensor) -> Any:
+    """The lengths as a list, at most T; None if they must not choose."""
+    if not may_choose(x, lengths):
         return None
     host, steps = lengths.tolist(), len(x)
     return [min(length, steps) for length in host] if host and max(host) > steps else host
@@ -154,12 +159,11 @@ def rule(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: Batch | None, is_kept: b
     return "segments"
 
 
-def keeps(x: torch.Tensor, lengths: Any) -> bool:
-    """Whether a pack of x, [T, B, ...], with lengths on the host, keeps the padded batch for RNNs that may run it."""
+def keeps(x: torch.Tensor, batch: Batch) -> bool:
+    """Whether a pack of x, [T, B, ...], keeps the padded batch for RNNs that may run it."""
     forced = forced_form()
     if forced is not None:
         return forced != "packed"
-    batch = Batch.of(len(x), lengths)
     return batch.is_whole or may_gain(x, batch, True)
 
 

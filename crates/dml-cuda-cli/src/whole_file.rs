@@ -1,11 +1,8 @@
-//! Writes files completely or not at all, even if writing fails or a signal ends the process. What nothing can be
-//! renamed to, such as a mount point or a pipe, is written in place.
+//! Writes files. A new file is complete or absent, even if writing fails or a signal ends the process. A file that is
+//! there is overwritten, so that the operating system keeps its owner, its mode and its links.
 
-use std::fs::{self, Metadata, OpenOptions};
-use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-#[cfg(unix)]
-use std::os::unix::fs::{fchown, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -24,23 +21,31 @@ fn with_advice(target: &Path) -> impl Fn(io::Error) -> String + '_ {
     move |error| format!("{}{error}", if is_open(&error) { advice } else { "" })
 }
 
-/// Writes a file, or replaces the bytes of one. Makes missing folders, follows links and keeps the file's owner, group
-/// and mode. Refuses to replace a run.
+/// Writes the file of a model. Makes missing folders. Refuses to replace a run.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let (target, replaced) = target(path)?;
-    if replaced.is_some() && holds(&target, schema::is_run) {
+    let there = what_is_at(path)?;
+    if there == There::File && holds(path, schema::is_run) {
         return Err("it is a results file, which only --overwrite replaces; choose another name".to_owned());
     }
     all_or_nothing(|| {
-        make_folder(folder(&target)).map_err(|error| error.to_string())?;
-        replace(&target, replaced, bytes).map_err(with_advice(&target))
+        make_folder(folder(path)).map_err(|error| error.to_string())?;
+        put(path, there, bytes).map_err(with_advice(path)).map_err(|error| match there {
+            // The older bytes may be lost, so the new ones must not be.
+            There::File => error + &save_elsewhere(path, bytes),
+            There::Nothing | There::Stream => error,
+        })
     })
 }
 
-/// Writes a run or a report, a new file or over an older one, as the caller tells one.
+/// Writes a run or a report, a new file or over an older one. `is_run` says whether a file is a run.
 pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
-    let (target, replaced) = may_write_result(path, overwrite, is_run)?;
-    all_or_nothing(|| replace(&target, replaced, bytes).map_err(with_advice(&target)))
+    let there = may_write_result(path, overwrite, is_run)?;
+    all_or_nothing(|| put(path, there, bytes).map_err(with_advice(path)))
+}
+
+/// Writes a new file, or replaces the one that this process wrote under this name. Readers never find half of it.
+pub fn write_own(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    all_or_nothing(|| create(path, bytes).map_err(with_advice(path)))
 }
 
 /// Saves a result that cannot be under its name: next to it, or in the temporary folder. The end of the error says
@@ -65,31 +70,32 @@ pub fn has_folder(path: &Path) -> Result<(), String> {
 }
 
 /// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
-fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<Target, String> {
-    let (target, replaced) = target(path)?;
-    has_folder(&target)?;
-    // Open, it stays readable until it is known for what it is.
-    let _open =
-        replaced.as_ref().filter(|_| overwrite).map(|_| open(&target)).transpose().map_err(with_advice(&target))?;
-    match &replaced {
-        Some(_) if !overwrite => Err("it exists, but must be new; --overwrite replaces results and reports".to_owned()),
-        Some(_) if !is_run(&target) && !holds(&target, schema::is_report) => {
-            Err("it is neither a results file nor a report, which is all that --overwrite replaces".to_owned())
-        }
-        _ => Ok((target, replaced)),
+fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<There, String> {
+    let there = what_is_at(path)?;
+    has_folder(path)?;
+    if there != There::File {
+        return Ok(there);
     }
+    if !overwrite {
+        return Err("it exists, but must be new; --overwrite replaces results and reports".to_owned());
+    }
+    // Open, it stays readable until it is known for what it is.
+    let _open = open(path).map_err(with_advice(path))?;
+    if !is_run(path) && !holds(path, schema::is_report) {
+        return Err("it is neither a results file nor a report, which is all that --overwrite replaces".to_owned());
+    }
+    Ok(there)
 }
 
-/// Fails if a result may not be written there, cannot replace what is there, or if no file can be made in its folder.
+/// Fails if a result may not be written there, if what is there cannot be written, or if no file can be made in the
+/// folder.
 pub fn can_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
-    let (target, replaced) = may_write_result(path, overwrite, is_run)?;
-    match replaced.map(|_| OpenOptions::new().write(true).open(&target)).transpose() {
-        Ok(opened) if opened.is_some() || is_stream(&target) => Ok(()),
-        // EACCES: a file of another user can be replaced.
-        Err(error) if error.raw_os_error() != Some(13) => Err(with_advice(&target)(error)),
-        _ => {
-            let made = tempfile::tempfile_in(folder(&target)).map(drop);
-            made.map_err(|error| format!("no file can be made in the folder {}: {error}", shown_path(folder(&target))))
+    match may_write_result(path, overwrite, is_run)? {
+        There::Stream => Ok(()),
+        There::File => OpenOptions::new().write(true).open(path).map(drop).map_err(with_advice(path)),
+        There::Nothing => {
+            let made = tempfile::tempfile_in(folder(path)).map(drop);
+            made.map_err(|error| format!("no file can be made in the folder {}: {error}", shown_path(folder(path))))
         }
     }
 }
@@ -104,34 +110,31 @@ fn is_stdout(path: &Path) -> bool {
     matches!(path.to_str(), Some("-" | "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1"))
 }
 
-/// The file behind links, and what is there.
-type Target = (PathBuf, Option<Metadata>);
+/// What is under a name that may be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum There {
+    Nothing,
+    File,
+    Stream,
+}
 
-fn target(path: &Path) -> Result<Target, String> {
+/// What is under a name. Fails if it may not be written.
+fn what_is_at(path: &Path) -> Result<There, String> {
     if path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| std::path::is_separator(last.into())) {
         return Err("it is a folder, but must be a file".to_owned());
     }
-    // The link of a pipe leads to no path.
-    let target = match path.is_symlink() && !is_stream(path) {
-        true => fs::canonicalize(path).map_err(|error| format!("it is a link that leads nowhere: {error}"))?,
-        false => path.to_owned(),
-    };
     // Windows finds its devices, such as NUL and CON, in every folder.
-    let whole = std::path::absolute(&target).unwrap_or_default();
-    match fs::metadata(&target) {
+    let whole = std::path::absolute(path).unwrap_or_default();
+    match fs::metadata(path) {
         _ if cfg!(windows) && whole.to_string_lossy().starts_with(r"\\.\") => {
             Err("it is a device of Windows, but must be a file".to_owned())
         }
-        Ok(_) if is_stream(&target) => Ok((target, None)),
+        _ if is_stream(path) => Ok(There::Stream),
         Ok(metadata) if metadata.is_dir() => Err("it is a folder, but must be a file".to_owned()),
         Ok(metadata) if metadata.permissions().readonly() => Err("it is read-only".to_owned()),
-        #[cfg(unix)]
-        Ok(metadata) if metadata.nlink() > 1 => {
-            let required = "must have one, because its other names would keep the older bytes; delete this one first";
-            Err(format!("it has {} hard links, but {required}", metadata.nlink()))
-        }
-        Ok(metadata) => Ok((target, Some(metadata))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((target, None)),
+        Ok(_) => Ok(There::File),
+        Err(error) if path.is_symlink() => Err(format!("it is a link that leads nowhere: {error}")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(There::Nothing),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -151,79 +154,61 @@ fn whole(folder: &Path) -> PathBuf {
     found.unwrap_or_else(|_| folder.to_owned())
 }
 
-/// Writes a file in place. No signal ends that halfway, unless it is a pipe, which may wait for its reader.
-fn write_in_place(target: &Path, bytes: &[u8]) -> io::Result<()> {
-    let _unfinished = (!is_stream(target)).then(unfinished);
-    OpenOptions::new().write(true).truncate(true).open(target)?.write_all(bytes)
+fn put(path: &Path, there: There, bytes: &[u8]) -> io::Result<()> {
+    match there {
+        There::Nothing => create(path, bytes),
+        There::File => overwrite(path, bytes),
+        There::Stream if is_stdout(path) => out::with(|out| out.write_all(bytes)).map_err(io::Error::other),
+        // A pipe may wait for its reader, and a signal ends that.
+        There::Stream => OpenOptions::new().write(true).truncate(true).open(path)?.write_all(bytes),
+    }
 }
 
-fn replace(target: &Path, replaced: Option<Metadata>, bytes: &[u8]) -> io::Result<()> {
-    if is_stdout(target) {
-        return out::with(|out| out.write_all(bytes)).map_err(io::Error::other);
-    }
-    if is_stream(target) {
-        return write_in_place(target, bytes);
-    }
-    let place = whole(folder(target)).join(target.file_name().unwrap_or_default());
-    let mut file = match begin(folder(&place)) {
-        // A full disk keeps the older bytes.
-        Err(error) if replaced.is_some() && matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {
-            return write_in_place(target, bytes);
+/// Writes over a file that is there. No signal ends that halfway.
+fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let _unfinished = unfinished();
+    open_empty(path)?.write_all(bytes)
+}
+
+/// Opens a file that is there without its bytes, as soon as its other users share it.
+fn open_empty(path: &Path) -> io::Result<File> {
+    let begun = Instant::now();
+    loop {
+        match OpenOptions::new().write(true).truncate(true).open(path) {
+            Err(error) if cfg!(windows) && may_pass(&error, begun) => {}
+            opened => return opened,
         }
-        begun => begun?,
-    };
-    // Before the first byte, so that no one else reads a private file.
-    let mode = replaced.as_ref().map_or(Ok(()), |replaced| take_over(file.as_file(), replaced));
+    }
+}
+
+/// Writes a file under another name, which it then changes.
+fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let place = whole(folder(path)).join(path.file_name().unwrap_or_default());
+    let mut file = begin(folder(&place))?;
     // Errors of the file itself do not have its name.
     let written = file.as_file_mut().write_all(bytes);
     // From here on no signal removes the file. It is renamed, or its `Drop` removes it.
     let mut unfinished = unfinished();
     unfinished.pop();
-    written.and(mode)?;
+    written?;
     let begun = Instant::now();
     loop {
         match file.persist(&place) {
             Err(failed) if cfg!(windows) && may_pass(&failed.error, begun) => file = failed.file,
-            // It is a mount point, or of another user in a folder such as /tmp.
-            Err(failed) if replaced.is_some() => {
-                drop(unfinished);
-                return write_in_place(target, bytes).map_err(|error| match failed.file.keep() {
-                    Ok((_, copy)) => io::Error::other(format!("{error}; it is saved as {}", shown_path(&copy))),
-                    Err(_) => error,
-                });
-            }
             persisted => {
                 persisted?;
-                unfinished.extend(replaced.is_none().then(|| target.to_owned()));
+                unfinished.push(path.to_owned());
                 return Ok(());
             }
         }
     }
 }
 
-/// Gives a new file the group, the mode and, as root, the owner of the one that it replaces. The owner may be another
-/// one, so it does not run as its owner.
-#[cfg(unix)]
-fn take_over(file: &fs::File, replaced: &Metadata) -> io::Result<()> {
-    let mode = replaced.mode() & 0o777;
-    // Another group may do what all may.
-    let group = fchown(file, None, Some(replaced.gid())).map_or(mode << 3 & 0o070, |()| mode & 0o070);
-    file.set_permissions(fs::Permissions::from_mode(mode & 0o707 | group))?;
-    // Without the right to give files away, it belongs to who writes it.
-    let _ = fchown(file, Some(replaced.uid()), None);
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn take_over(file: &fs::File, replaced: &Metadata) -> io::Result<()> {
-    file.set_permissions(replaced.permissions())
-}
-
 /// A file that the signal handler knows from the moment it exists.
 fn begin(folder: &Path) -> io::Result<NamedTempFile> {
     let mut unfinished = unfinished();
     // Its mode is that of any new file. An error does not have its name.
-    let file = tempfile::Builder::new().prefix(".dml-cuda-").make_in(folder, |path| fs::File::create_new(path))?;
+    let file = tempfile::Builder::new().prefix(".dml-cuda-").make_in(folder, |path| File::create_new(path))?;
     unfinished.push(file.path().to_owned());
     Ok(file)
 }

@@ -170,8 +170,10 @@ fn write(run: &Run, written: &mut Option<String>, options: &Bench, replaces: boo
         return Err("another program has written it, but must stay as this bench wrote it".to_owned());
     }
     let text = run.to_json()?;
-    let overwrite = written.is_some() || options.overwrite;
-    whole_file::write_result(&options.output, text.as_bytes(), overwrite, Run::is_at)?;
+    match written {
+        Some(_) => whole_file::write_own(&options.output, text.as_bytes())?,
+        None => whole_file::write_result(&options.output, text.as_bytes(), options.overwrite, Run::is_at)?,
+    }
     *written = Some(text);
     Ok(())
 }

@@ -24,7 +24,7 @@ pub(crate) use driver::{
     current_ordinal, describe, device_count, Context, Event, Graph, LoadedKernel, Memory, Stream, StreamHandle,
 };
 pub(crate) use launch::{Addresses, Launch};
-pub(crate) use launcher::{load, Launcher, Loaded};
+pub(crate) use launcher::{load, load_briefly, Launcher, Loaded};
 pub use target::{GpuTarget, ParseGpuTargetError};
 
 pub(crate) use crate::mode::Mode;

@@ -15,8 +15,8 @@ use crate::text::{echoed, number};
 /// compile it, the generic kernel runs, without an error. Nothing changes on the CPU.
 ///
 /// Specialized kernels stay loaded while the process uses the GPU through any object of this crate, so that graphs that
-/// captured them can be replayed after the operator is gone; [`CompileOptions::unload`] is the exception. At most
-/// [`MAX_KEPT`](Self::MAX_KEPT) stay per GPU. Further ones are generic.
+/// captured them can be replayed after the operator is gone. At most [`MAX_KEPT`](Self::MAX_KEPT) stay per GPU. Further
+/// ones are generic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -65,9 +65,6 @@ pub struct CompileOptions {
     pub in_place: Option<bool>,
     /// `specialize`.
     pub specialize: Specialize,
-    /// Whether kernels that [`Specialize::Always`] compiles are unloaded with the last clone of the operator. No string
-    /// has this option: C and other libraries drop operators whose work is still queued.
-    pub unload: bool,
     /// `select`: whether kernels are measured. That takes milliseconds, and memory for both tensors or three times the
     /// L2 cache, whichever is more. If kernels cannot be timed, the estimate chooses, without an error.
     pub measure: bool,
@@ -99,11 +96,6 @@ impl CompileOptions {
     /// These options with [specialized](Specialize) kernels or generic ones.
     pub fn with_specialize(self, specialize: Specialize) -> Self {
         Self { specialize, ..self }
-    }
-
-    /// These options with specialized kernels that are [unloaded](Self::unload) with the operator, or stay.
-    pub fn with_unload(self, unload: bool) -> Self {
-        Self { unload, ..self }
     }
 
     /// These options with kernels that are chosen by [measuring](Self::measure) them, or by an estimate.

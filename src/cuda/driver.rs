@@ -25,4 +25,4 @@ pub(crate) use graph::Graph;
 pub(crate) use handle::StreamHandle;
 pub(crate) use loaded_kernel::LoadedKernel;
 pub(crate) use memory::Memory;
-pub(crate) use stream::{wait_for_streams, Stream};
+pub(crate) use stream::Stream;

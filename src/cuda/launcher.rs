@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::driver::{self, Context, LoadedKernel, StreamHandle};
+use super::driver::{Context, LoadedKernel, StreamHandle};
 use super::launch::{Addresses, Launch};
 use crate::error::CudaError;
 use crate::mode::Mode;
@@ -19,8 +19,21 @@ pub(crate) fn load(
 ) -> Result<Loaded, CudaError> {
     let load = |launch: Launch| {
         let is_specialized = options.specialize == Specialize::Always;
-        let specialized = is_specialized.then(|| context.specialized_kernel(&launch, options.unload)).flatten();
+        let specialized = is_specialized.then(|| context.specialized_kernel(&launch)).flatten();
         let kernel = specialized.map_or_else(|| context.kernel(launch.entry), Ok)?;
+        Ok((launch, kernel))
+    };
+    launches.into_iter().map(load).collect()
+}
+
+/// Loads the specialized kernels of launches, and the generic ones of those that have none. The specialized ones are
+/// unloaded when they are dropped, which is right once their work is done.
+pub(crate) fn load_briefly(
+    context: &Arc<Context>,
+    launches: impl IntoIterator<Item = Launch>,
+) -> Result<Loaded, CudaError> {
+    let load = |launch: Launch| {
+        let kernel = context.brief_kernel(&launch).map_or_else(|| context.kernel(launch.entry), Ok)?;
         Ok((launch, kernel))
     };
     launches.into_iter().map(load).collect()
@@ -55,22 +68,10 @@ impl Launcher {
         !self.modes.iter().flatten().flatten().any(is_generic)
     }
 
-    /// Keeps the context and the kernels until the process ends.
+    /// Keeps the context and its kernels until the process ends.
     #[cfg(feature = "cudarc-0_19")]
     pub fn keep(&self) {
         self.context.keep();
-        if self.unloads() {
-            self.leak_kernels();
-        }
-    }
-
-    /// Whether its specialized kernels are its own.
-    fn unloads(&self) -> bool {
-        self.options.unload && self.options.specialize == Specialize::Always
-    }
-
-    fn leak_kernels(&self) {
-        self.modes.iter().flatten().flatten().for_each(|(_, kernel)| kernel.stay());
     }
 
     /// Queues the first launch whose alignment the pointers satisfy. Nothing if nothing moves. A captured launch takes
@@ -87,7 +88,7 @@ impl Launcher {
         let captured = self.options.specialize == Specialize::InGraphs && stream.is_capturing();
         let specialized = captured.then(|| {
             let _no_loading = self.context.protect_capture(stream);
-            self.context.specialized_kernel(launch, false)
+            self.context.specialized_kernel(launch)
         });
         let kernel = specialized.flatten().unwrap_or_else(|| kernel.clone());
         // SAFETY: `LoadedKernel::launch` needs these promises. The context is current.
@@ -101,16 +102,6 @@ fn choose<'a, K>(launches: &'a [(Launch, K)], addresses: &Addresses<'_>) -> Opti
     let chosen = launches.iter().find(|(launch, _)| launch.takes(addresses));
     assert!(chosen.is_some() || launches.is_empty(), "no launch takes the pointers");
     chosen
-}
-
-impl Drop for Launcher {
-    fn drop(&mut self) {
-        // Work of bound operators may still be queued. If waiting for it fails (for example because this thread
-        // captures a stream), the kernels leak.
-        if self.unloads() && driver::wait_for_streams(&self.context).is_err() {
-            self.leak_kernels();
-        }
-    }
 }
 
 #[cfg(all(test, in_repository))]

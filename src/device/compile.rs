@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::address::RawStream;
 use crate::cuda::select::Candidate;
-use crate::cuda::{load, Context, Launch, Launcher, Loaded, Mode, StreamHandle};
+use crate::cuda::{load, load_briefly, Context, Launch, Launcher, Loaded, Mode, StreamHandle};
 use crate::device::measure::{fastest, times};
 use crate::device::operator::{CompiledOperator, Inner, Operator};
 use crate::device::Device;
@@ -108,7 +108,7 @@ impl Device {
         let loaded = load(context, launches, options)?;
         let specialized = |of: &Candidate| Launch { variable: of.launch.entry.variable, ..of.launch.clone() };
         let specialized = candidates.iter().map(specialized);
-        let specialized = load(context, specialized, options.with_specialize(Specialize::Always).with_unload(true))?;
+        let specialized = load_briefly(context, specialized)?;
         let times = |loaded| times(operator, context, mode, 0, ROUNDS, loaded);
         let times = times(&loaded)?.into_iter().zip(times(&specialized)?);
         let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), (time, specialized))| {

@@ -83,10 +83,9 @@ impl Stream {
     /// The driver's handle of the stream; `None` on the CPU. It lives as long as this stream.
     ///
     /// While the stream is being captured into a CUDA graph, nothing can wait for it: reading and writing a
-    /// [`Buffer`](crate::Buffer) of the GPU and [`synchronize`](Self::synchronize) are errors, and what is dropped
-    /// meanwhile leaks: buffers, and operators with kernels of their own
-    /// ([`CompileOptions::unload`](crate::CompileOptions::unload)). The capture stays valid. Streams that the caller
-    /// made and passes to [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
+    /// [`Buffer`](crate::Buffer) of the GPU and [`synchronize`](Self::synchronize) are errors, and buffers
+    /// that are dropped meanwhile leak. The capture stays valid. Streams that the caller made and passes to
+    /// [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
     pub fn raw(&self) -> Option<RawStream> {
         self.queue.as_ref().map(|stream| RawStream(stream.handle().raw().cast()))
     }

@@ -54,7 +54,7 @@ impl Device {
         output: Address,
         stream: RawStream,
     ) -> Result<(), Error> {
-        let options = self.compile_options().with_addresses(inputs.first().copied(), output).with_unload(false);
+        let options = self.compile_options().with_addresses(inputs.first().copied(), output);
         // SAFETY: promise 3 of `dispatch_raw`: the stream is live.
         let operator = unsafe { self.compile_for_stream(stream, || self.compile_lowered(lowered, options)) }?;
         let alignment = if self.ordinal().is_none() { Alignment::Byte } else { Alignment::Element };

@@ -172,8 +172,8 @@ pub fn first_use_in_a_capture() -> Done {
 
 /// Objects of every kind are made, used and dropped while a stream is captured.
 fn use_and_drop_all(device: &Device) -> Done {
-    let owned = CompileOptions::default().with_specialize(Specialize::Always).with_unload(true).with_measure(true);
-    let reversal = device.compile_operator_with(&reversal(device)?, owned)?;
+    let options = CompileOptions::default().with_specialize(Specialize::Always).with_measure(true);
+    let reversal = device.compile_operator_with(&reversal(device)?, options)?;
     reverse(device, &reversal)?;
     let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
     let table = reversal.bind(&[(&data).into(), (&lengths).into()], &data)?;
@@ -243,29 +243,10 @@ pub fn everything_in_a_capture() -> Done {
     Ok(())
 }
 
-/// An operator with kernels of its own that is dropped while its work is queued or recorded.
-pub fn owned() -> Done {
-    let device = Device::cuda(0)?;
-    let options = CompileOptions::default().with_specialize(Specialize::Always).with_unload(true);
-    let reversal = device.compile_operator_with(&reversal(&device)?, options)?;
-    let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
-    let stream = device.create_stream()?;
-    let table = reversal.bind(&[(&data).into(), (&lengths).into()], &data)?;
-    let mut graph = device.record_graph([&table])?;
-    graph.launch(&stream)?;
-    table.dispatch(&stream)?;
-    drop((reversal, table));
-    graph.launch(&stream)?;
-    drop(graph);
-    Ok(())
-}
-
-/// Specialized kernels of an operator that has its own, and in graphs that other libraries captured and replay after
-/// the cache has dropped the operator.
+/// Specialized kernels in graphs that other libraries captured and replay after the cache has dropped the operator.
 #[allow(unsafe_code)]
 pub fn specialized() -> Done {
     let device = Device::cuda(0)?;
-    owned()?;
     let options = CompileOptions::default().with_specialize(Specialize::Always);
     let kept = |rows| {
         let sizes = [[rows, 8], [rows, 1]];
@@ -396,10 +377,19 @@ pub fn measured_and_kept() -> Done {
     Ok(())
 }
 
+/// Measures kernels. The generic ones stay, because the device is never dropped, so only specialized ones are unloaded.
+pub fn measured_and_unloaded() -> Done {
+    let device = std::mem::ManuallyDrop::new(Device::cuda(0)?);
+    let kernels = device.measure_kernels(&reversal(&device)?, false)?;
+    let specialized = kernels.iter().filter(|kernel| kernel.specialized_time.is_some()).count();
+    println!("MEASURED {specialized}");
+    Ok(())
+}
+
 /// Threads that measure operators for all pointers and modes at once.
 pub fn measured_by_threads() -> Done {
     let device = Device::cuda(0)?;
-    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Always).with_unload(true);
+    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Always);
     Ok(in_threads(2, |_| {
         let operator = device.compile_operator_with(&reversal(&device)?, options)?;
         for mode in operator.explain().modes {

@@ -14,7 +14,7 @@ use super::handle::{OwnStream, StreamHandle};
 use super::loaded_kernel::LoadedKernel;
 use super::primary::{Entered, PrimaryContext};
 use crate::cuda::kernels::Entry;
-use crate::cuda::launch::{Grid, Launch};
+use crate::cuda::launch::Launch;
 use crate::cuda::specialize::specialize;
 use crate::cuda::target::GpuTarget;
 use crate::error::{CudaError, DeviceError};
@@ -133,28 +133,34 @@ impl Context {
         (self.properties.driver_version < LOADS_IN_CAPTURE && stream.is_capturing()).then(NoLoading::enter)
     }
 
-    /// A kernel for one launch, which is its owner's or stays loaded. `None` if it shall be generic: the driver cannot
-    /// compile it now, or `MAX_KEPT` stay loaded.
-    pub fn specialized_kernel(&self, launch: &Launch, is_owned: bool) -> Option<Arc<LoadedKernel>> {
-        let Launch { entry, variable, params, grid: Grid { threads, .. }, .. } = launch;
-        let variable = (*variable)?;
+    /// A kernel for one launch, which stays loaded. `None` if it shall be generic: the driver cannot compile it now, or
+    /// `MAX_KEPT` stay loaded.
+    pub fn specialized_kernel(&self, launch: &Launch) -> Option<Arc<LoadedKernel>> {
+        launch.variable?;
+        let key: SpecializedFor = (launch.entry, launch.grid.threads, launch.params.clone());
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
-        let key: SpecializedFor = (*entry, *threads, params.clone());
         let known = lock().get(&key).cloned();
         let has_room = |kept: &HashMap<_, _>| kept.len() < Specialize::MAX_KEPT;
-        if known.is_some() || !may_load() || (!is_owned && !has_room(&lock())) {
+        if known.is_some() || !has_room(&lock()) {
             return known;
         }
-        let ptx = specialize(&entry.ptx(), params, variable, *threads);
-        let kernel = LoadedKernel::new(&self.primary, entry.name, ptx, self.target.shared_memory);
-        let kernel = Arc::new(kernel.ok()?);
-        if is_owned {
-            return Some(kernel);
-        }
+        let kernel = self.brief_kernel(launch)?;
         // Another thread may have been faster, or have taken the last place.
         let mut kept = lock();
         let stays = has_room(&kept) || kept.contains_key(&key);
         stays.then(|| kept.entry(key).or_insert(kernel).clone())
+    }
+
+    /// A kernel for one launch, which is unloaded when its owner drops it. `None` if it shall be generic: the driver
+    /// cannot compile it now.
+    pub fn brief_kernel(&self, launch: &Launch) -> Option<Arc<LoadedKernel>> {
+        let variable = launch.variable?;
+        if !may_load() {
+            return None;
+        }
+        let ptx = specialize(&launch.entry.ptx(), &launch.params, variable, launch.grid.threads);
+        let kernel = LoadedKernel::new(&self.primary, launch.entry.name, ptx, self.target.shared_memory);
+        kernel.ok().map(Arc::new)
     }
 
     /// Makes it current for calls that queue work: [`PrimaryContext::enter_to_queue`].

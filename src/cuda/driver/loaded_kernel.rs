@@ -1,7 +1,6 @@
 //! Kernels. Each is loaded as a separate module.
 
 use std::ffi::{c_void, CString};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use cudarc::driver::result::{self, DriverError};
@@ -20,14 +19,12 @@ pub(crate) struct LoadedKernel {
     context: Arc<PrimaryContext>,
     module: sys::CUmodule,
     function: sys::CUfunction,
-    /// Whether it is never unloaded.
-    stays: AtomicBool,
 }
 
 // SAFETY: a CUmodule and its CUfunctions are handles that any thread may use while their context is current; `launch`
 // and `drop` make it current first.
 unsafe impl Send for LoadedKernel {}
-// SAFETY: nothing but an atomic changes after `new`.
+// SAFETY: nothing changes after `new`.
 unsafe impl Sync for LoadedKernel {}
 
 impl LoadedKernel {
@@ -51,8 +48,7 @@ impl LoadedKernel {
         let image = CString::new(ptx).map_err(invalid)?;
         // SAFETY: the image is PTX text that ends in a NUL and outlives the call.
         let module = unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(&failed)?;
-        let (function, stays) = (std::ptr::null_mut(), AtomicBool::new(false));
-        let mut kernel = Self { context: context.clone(), module, function, stays };
+        let mut kernel = Self { context: context.clone(), module, function: std::ptr::null_mut() };
         // SAFETY: the module was loaded above; `kernel` unloads it if this fails.
         kernel.function = unsafe { result::module::get_function(module, name) }.map_err(&failed)?;
         // Without this, a thread block gets at most 48 KiB of shared memory. Selection may give it all that the GPU
@@ -86,24 +82,16 @@ impl LoadedKernel {
         unsafe { result::launch_kernel(self.function, blocks, threads, shared, stream.raw(), &mut arguments) }
             .map_err(cuda_error("launching a kernel"))
     }
-
-    /// Keeps it loaded until the process ends, because work that may still be queued uses it.
-    pub(crate) fn stay(&self) {
-        self.stays.store(true, Ordering::Relaxed);
-    }
 }
 
 impl Drop for LoadedKernel {
     fn drop(&mut self) {
-        if self.stays.load(Ordering::Relaxed) {
-            return;
-        }
         if let Ok(_current) = self.context.enter() {
             // If the module cannot be unloaded, it leaks.
             // SAFETY: `module` was loaded by `new` and is unloaded only here. No launch of its kernel is still running:
-            // a kernel of the context outlives the streams and the memory, whose drops wait, and a launcher waits
-            // before it drops a kernel of its own. Whoever queued work on raw pointers keeps the operator until the
-            // work is done, or called `stay`.
+            // a kernel of the context outlives the streams and the memory, whose drops wait, and a kernel that is
+            // loaded briefly runs on a stream that is dropped before it. Whoever queued work on raw pointers keeps the
+            // operator until the work is done.
             let _ = unsafe { result::module::unload(self.module) };
         }
     }

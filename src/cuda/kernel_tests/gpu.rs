@@ -1,7 +1,7 @@
 //! Runs kernels on the GPU, with guard bytes around every tensor.
 
 use super::{check, report, work, Machine, Wanted};
-use crate::cuda::{load, Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
+use crate::cuda::{load, load_briefly, Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::dml_cuda_testing::cases::{self, Case};
 use crate::dml_cuda_testing::{self, GUARD, POISON};
@@ -58,12 +58,15 @@ impl Machine for Gpu {
         let context = self.device.context.as_ref().expect("a CUDA device");
         // A part of the launches is specialized: compiling a kernel takes long.
         self.count += 1;
-        let specialize =
-            if self.count.is_multiple_of(SPECIALIZED_SHARE) { Specialize::Always } else { Specialize::Never };
-        let options = CompileOptions::default().with_specialize(specialize).with_unload(true);
-        let loaded = load(context, [launch.clone()], options).map_err(|error| error.to_string())?;
+        let is_specialized = self.count.is_multiple_of(SPECIALIZED_SHARE);
+        let options = CompileOptions::default().with_specialize(Specialize::Never);
+        let loaded = match is_specialized {
+            true => load_briefly(context, [launch.clone()]),
+            false => load(context, [launch.clone()], options),
+        };
+        let loaded = loaded.map_err(|error| error.to_string())?;
         let launcher = Launcher::new(context, [Some(loaded), None], options);
-        let expected = specialize == Specialize::Always && launch.variable.is_some();
+        let expected = is_specialized && launch.variable.is_some();
         if launcher.is_specialized() != expected {
             return Err("the driver does not compile the specialized kernel".to_owned());
         }

@@ -42,8 +42,7 @@ pub struct Executor<'a> {
 
 impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        // Operators outlive their work.
-        let chosen = device.compile_options().with_unload(true);
+        let chosen = device.compile_options();
         let event = events::device(device, options.uses_graph(), chosen);
         tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
         let mut operators = HashMap::new();

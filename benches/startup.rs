@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use dml_cuda::{BufferBinding, CompileOptions, Device, OperatorDesc, ScalarUnion, TensorDataType as T};
+use dml_cuda::{BufferBinding, Device, OperatorDesc, ScalarUnion, TensorDataType as T};
 use dml_cuda_testing::{fill, lanes};
 
 /// Processes of each kind; the median is printed.
@@ -22,14 +22,14 @@ fn desc(kind: &str) -> OperatorDesc {
 }
 
 /// Runs in the child process: prints the microseconds of each phase.
-fn time(desc: OperatorDesc, options: CompileOptions) {
+fn time(desc: OperatorDesc) {
     let inputs: Vec<u64> = desc.input_tensors().iter().map(|tensor| tensor.total_tensor_size_in_bytes).collect();
     let size = inputs.first().copied().unwrap_or(4096);
     let mut marks = vec![Instant::now()];
     let device = Device::cuda(0).expect("a GPU");
     marks.push(Instant::now());
     let operator = device.create_operator(desc).expect("right");
-    let operator = device.compile_operator_with(&operator, options).expect("compiled");
+    let operator = device.compile_operator(&operator).expect("compiled");
     marks.push(Instant::now());
     for _ in 0..2 {
         let input: Vec<_> = inputs.iter().map(|&size| device.create_buffer(size).expect("small")).collect();
@@ -47,11 +47,9 @@ fn time(desc: OperatorDesc, options: CompileOptions) {
 
 fn main() {
     let argument = |name: &str| std::env::args().any(|argument| argument == name);
-    let promised = CompileOptions::default().with_pointer_alignment(16).with_in_place(false);
-    let options = if argument("--promised") { promised } else { CompileOptions::default() };
     let kinds = ["--fill", "--reversal", "--large-reversal"];
     if let Some(kind) = kinds.into_iter().find(|kind| argument(kind)) {
-        return time(desc(kind), options);
+        return time(desc(kind));
     }
     if Device::cuda_count() == 0 {
         println!("SKIPPED: there is no GPU to start");
@@ -59,14 +57,13 @@ fn main() {
     }
     let program = std::env::current_exe().expect("a running program has a file");
     println!("microseconds, medians of {PROCESSES} processes: {}", PHASES.join(", "));
-    let promises = [None, Some("--promised")];
-    for (kind, promised) in kinds.into_iter().flat_map(|kind| promises.map(|promised| (kind, promised))) {
+    for kind in kinds {
         for warm in [false, true] {
             let cache = tempfile::tempdir().expect("a temporary folder");
             let run = |n: usize| -> Vec<u64> {
                 // Cold: each process has its own cache. Warm: they share one.
                 let folder = cache.path().join(if warm { "shared".to_owned() } else { n.to_string() });
-                let output = Command::new(&program).arg(kind).args(promised).env("CUDA_CACHE_PATH", folder).output();
+                let output = Command::new(&program).arg(kind).env("CUDA_CACHE_PATH", folder).output();
                 let output = output.expect("it starts again");
                 assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
                 let text = String::from_utf8_lossy(&output.stdout);
@@ -81,8 +78,7 @@ fn main() {
             };
             let times: Vec<String> = (0..PHASES.len()).map(median).collect();
             let cache = if warm { "warm" } else { "cold" };
-            let promised = if promised.is_some() { ", aligned and copying" } else { "" };
-            println!("{}{promised}, {cache} driver cache: {}", &kind[2..], times.join(", "));
+            println!("{}, {cache} driver cache: {}", &kind[2..], times.join(", "));
         }
     }
 }

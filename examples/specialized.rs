@@ -17,7 +17,7 @@ pub(crate) fn main() -> Result<(), dml_cuda::Error> {
     let lengths = device.create_buffer_from(&[99u32; 256])?;
     let mut found = Vec::new();
     for specialize in [Specialize::Never, Specialize::Always] {
-        let options = CompileOptions::default().with_specialize(specialize).with_in_place(false);
+        let options = CompileOptions::default().with_specialize(specialize);
         let operator = device.compile_operator_with(&operator, options)?;
         let output = device.create_buffer(input.size_in_bytes())?;
         let table = operator.bind(&[BufferBinding::whole(&input), BufferBinding::whole(&lengths)], &output)?;

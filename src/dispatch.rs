@@ -268,8 +268,8 @@ impl Alignment {
     }
 }
 
-/// Checks that memory fits the tensors, that it overlaps only where the operator allows it, and that the operator was
-/// compiled for it. Returns whether the output is the first input.
+/// Checks that memory fits the tensors, and that it overlaps only where the operator allows it. Returns whether the
+/// output is the first input.
 pub(crate) fn check<'a>(
     operator: &CompiledOperator,
     inputs: impl ExactSizeIterator<Item = Memory<'a>> + Clone,
@@ -281,11 +281,8 @@ pub(crate) fn check<'a>(
     if found != required {
         return Err(BindingError::Count { found, required });
     }
-    for (n, (tensor, memory)) in signature.tensors().zip(inputs.clone().chain([output])).enumerate() {
-        // Only the first input and the output have a promised alignment.
-        let is_promised = n == 0 || tensor.0 == TensorRole::Output;
-        let promised = if is_promised { operator.inner.options.pointer_alignment } else { 1 };
-        check_tensor(operator.device(), tensor, memory, promised.max(alignment.bytes(tensor.1)))?;
+    for (tensor, memory) in signature.tensors().zip(inputs.clone().chain([output])) {
+        check_tensor(operator.device(), tensor, memory, alignment.bytes(tensor.1))?;
     }
 
     let mut in_place = false;
@@ -309,10 +306,7 @@ pub(crate) fn check<'a>(
         }
         in_place = true;
     }
-    match operator.inner.options.in_place {
-        Some(promised) if promised != in_place => Err(BindingError::Promise { promised }),
-        _ => Ok(in_place),
-    }
+    Ok(in_place)
 }
 
 /// Checks the memory of one tensor.

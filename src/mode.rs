@@ -1,7 +1,7 @@
 //! The two ways to run an operator.
 
 /// How an operator runs: the output is apart from the inputs, as that of a fill is, or it is the first input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mode {
     Copying,
     InPlace,

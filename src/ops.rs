@@ -6,6 +6,7 @@ use crate::desc::{
     TensorDataType,
 };
 use crate::device::buffer::Buffer;
+use crate::device::compile::Dispatches;
 use crate::device::operator::Operator;
 use crate::device::Device;
 use crate::dispatch::binding::BufferBinding;
@@ -90,8 +91,7 @@ pub fn reverse_subsequences<T: Element, L: Length>(
 
 fn run(device: &Device, operator: &Operator, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {
     let in_place = inputs.first().is_some_and(|input| input.same_as(output));
-    let options = device.compile_options().with_pointer_alignment(16).with_in_place(in_place);
-    let operator = device.compile_operator_with(operator, options)?;
+    let operator = device.compile_for(operator, device.compile_options(), Dispatches::of_buffers(in_place))?;
     let inputs: Vec<BufferBinding> = inputs.iter().map(|&buffer| buffer.into()).collect();
     let stream = device.create_stream()?;
     operator.bind(&inputs, output)?.dispatch(&stream)?;

@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use crate::address::Address;
-use crate::text::{echoed, number};
+use crate::text::echoed;
 
 /// When the driver compiles kernels with the sizes and strides of one operator as constants. A generic kernel reads
 /// them, and serves every operator.
@@ -44,13 +43,13 @@ impl fmt::Display for Specialize {
     }
 }
 
-/// How an operator is compiled, and properties that all its dispatches share. A dispatch that differs fails.
+/// How an operator is compiled.
 ///
 /// ```
 /// use dml_cuda::{CompileOptions, Specialize};
-/// let options: CompileOptions = "specialize=always in_place=never".parse()?;
-/// assert_eq!(options, CompileOptions::default().with_specialize(Specialize::Always).with_in_place(false));
-/// assert_eq!(options.to_string(), "specialize=always select=estimate alignment=0 in_place=never");
+/// let options: CompileOptions = "specialize=always".parse()?;
+/// assert_eq!(options, CompileOptions::default().with_specialize(Specialize::Always));
+/// assert_eq!(options.to_string(), "specialize=always select=estimate");
 /// # Ok::<(), dml_cuda::ParseCompileOptionsError>(())
 /// ```
 ///
@@ -58,11 +57,6 @@ impl fmt::Display for Specialize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CompileOptions {
-    /// `alignment`, in bytes, of the first elements of the first input and of the output. For bound buffers, 16 is
-    /// always right.
-    pub pointer_alignment: u32,
-    /// `in_place`: always, never, or either (`None`).
-    pub in_place: Option<bool>,
     /// `specialize`.
     pub specialize: Specialize,
     /// `select`: whether kernels are measured. That takes milliseconds, and memory for both tensors or three times the
@@ -71,8 +65,7 @@ pub struct CompileOptions {
 }
 
 /// The strings of all options, for errors.
-const OPTIONS: &str =
-    "specialize=in_graphs|always|never, select=estimate|measure, alignment=0|1|2|4|…|2147483648, in_place=either|always|never";
+const OPTIONS: &str = "specialize=in_graphs|always|never, select=estimate|measure";
 
 /// The strings of an option's values.
 type Values<T> = &'static [(&'static str, T)];
@@ -80,19 +73,8 @@ type Values<T> = &'static [(&'static str, T)];
 const SPECIALIZE: Values<Specialize> =
     &[("in_graphs", Specialize::InGraphs), ("always", Specialize::Always), ("never", Specialize::Never)];
 const SELECT: Values<bool> = &[("estimate", false), ("measure", true)];
-const IN_PLACE: Values<Option<bool>> = &[("either", None), ("always", Some(true)), ("never", Some(false))];
 
 impl CompileOptions {
-    /// These options with a [`pointer_alignment`](Self::pointer_alignment).
-    pub fn with_pointer_alignment(self, pointer_alignment: u32) -> Self {
-        Self { pointer_alignment, ..self }
-    }
-
-    /// These options for dispatches that are always (`true`), never or sometimes (`None`) [`in_place`](Self::in_place).
-    pub fn with_in_place(self, in_place: impl Into<Option<bool>>) -> Self {
-        Self { in_place: in_place.into(), ..self }
-    }
-
     /// These options with [specialized](Specialize) kernels or generic ones.
     pub fn with_specialize(self, specialize: Specialize) -> Self {
         Self { specialize, ..self }
@@ -101,15 +83,6 @@ impl CompileOptions {
     /// These options with kernels that are chosen by [measuring](Self::measure) them, or by an estimate.
     pub fn with_measure(self, measure: bool) -> Self {
         Self { measure, ..self }
-    }
-
-    /// The options for dispatches with the first input and the output at these addresses, or at others that are as
-    /// aligned to 16 bytes, and in place or not, as these are. What these options already promise stays. No kernel
-    /// depends on the alignment of the lengths.
-    pub fn with_addresses(self, input: Option<Address>, output: Address) -> Self {
-        let is_aligned = (input.unwrap_or_default().0 | output.0).is_multiple_of(16);
-        let alignment = if self.pointer_alignment == 0 && is_aligned { 16 } else { self.pointer_alignment };
-        self.with_pointer_alignment(alignment).with_in_place(self.in_place.unwrap_or(input == Some(output)))
     }
 
     /// These options with those of a string, of which a later one wins.
@@ -128,8 +101,6 @@ impl CompileOptions {
         match key {
             "specialize" => self.specialize = value_of(SPECIALIZE, text)?,
             "select" => self.measure = value_of(SELECT, text)?,
-            "alignment" => self.pointer_alignment = number(text).filter(is_alignment)?,
-            "in_place" => self.in_place = value_of(IN_PLACE, text)?,
             _ => return None,
         }
         Some(self)
@@ -150,9 +121,7 @@ impl CompileOptions {
 /// Writes the string of all options, which reads as the same options.
 impl fmt::Display for CompileOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { specialize, pointer_alignment: alignment, .. } = self;
-        let (select, in_place) = (text_of(SELECT, self.measure), text_of(IN_PLACE, self.in_place));
-        write!(f, "specialize={specialize} select={select} alignment={alignment} in_place={in_place}")
+        write!(f, "specialize={} select={}", self.specialize, text_of(SELECT, self.measure))
     }
 }
 
@@ -171,11 +140,6 @@ impl FromStr for CompileOptions {
 pub struct ParseCompileOptionsError {
     place: &'static str,
     found: String,
-}
-
-/// Whether [`CompileOptions::pointer_alignment`] may be this.
-pub(crate) fn is_alignment(bytes: &u32) -> bool {
-    *bytes == 0 || bytes.is_power_of_two()
 }
 
 fn value_of<T: Copy>(values: Values<T>, text: &str) -> Option<T> {

@@ -82,7 +82,7 @@ impl Launcher {
     /// The promises of [`LoadedKernel::launch`], for the tensors of the operator that this was made for.
     #[allow(unsafe_code)]
     pub unsafe fn launch(&self, addresses: &Addresses<'_>, mode: Mode, stream: StreamHandle) -> Result<(), CudaError> {
-        let launches = mode.of(&self.modes).as_deref().expect("binding.promise: the operator is compiled for the mode");
+        let launches = mode.of(&self.modes).as_deref().expect("the operator is compiled for the mode");
         let Some((launch, kernel)) = choose(launches, addresses) else { return Ok(()) };
         let _current = self.context.enter_to_queue()?;
         let captured = self.options.specialize == Specialize::InGraphs && stream.is_capturing();

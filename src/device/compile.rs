@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::RawStream;
+use crate::address::{Address, RawStream};
 use crate::cuda::select::Candidate;
 use crate::cuda::{load, load_briefly, Context, Launch, Launcher, Loaded, Mode, StreamHandle};
 use crate::device::measure::{fastest, times};
@@ -18,7 +18,30 @@ use crate::validate::validate;
 /// How often each kernel is timed for `measure_kernels`.
 const ROUNDS: u32 = 5;
 
-/// A kernel that can run an operator, alone, and its time: [`Device::measure_kernels`].
+/// The dispatches that an operator is compiled for, by default all. A kernel that only others need is not loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Dispatches {
+    /// Bytes that the addresses of the first input and the output are multiples of; 0 is unknown.
+    pointer_alignment: u32,
+    mode: Option<Mode>,
+}
+
+impl Dispatches {
+    /// Dispatches with the first input and the output at these addresses. No kernel depends on the alignment of the
+    /// lengths.
+    pub fn at(input: Option<Address>, output: Address) -> Self {
+        let is_aligned = (input.unwrap_or_default().0 | output.0).is_multiple_of(16);
+        let pointer_alignment = if is_aligned { 16 } else { 0 };
+        Self { pointer_alignment, mode: Some(Mode::new(input == Some(output))) }
+    }
+
+    /// Dispatches of bound buffers.
+    pub fn of_buffers(in_place: bool) -> Self {
+        Self { pointer_alignment: 16, mode: Some(Mode::new(in_place)) }
+    }
+}
+
+/// A kernel that can run an operator, and its time: [`Device::measure_kernels`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MeasuredKernel {
@@ -35,7 +58,8 @@ pub struct MeasuredKernel {
     /// The time of the kernel compiled for the operator's sizes, also where a compiled operator never takes that one.
     /// `None` if there is none.
     pub specialized_time: Option<Duration>,
-    /// The operator, compiled to this kernel in one mode.
+    /// The operator, which takes this kernel wherever the addresses allow it. In the other mode, it takes its usual
+    /// kernels.
     pub operator: CompiledOperator,
 }
 
@@ -50,28 +74,38 @@ impl Device {
         self.compile_operator_with(operator, self.compile_options())
     }
 
-    /// Plans an operator with [`CompileOptions`]. Skips kernels that the options exclude. A dispatch that needs one of
-    /// them fails.
+    /// Plans an operator with [`CompileOptions`].
     ///
     /// If the driver has not seen a kernel before, it compiles it, which takes milliseconds. Most layouts have two
     /// kernels or more, depending on the alignment of the pointers and on whether the output is the input.
     ///
     /// # Errors
     ///
-    /// The errors of [`compile_operator`](Self::compile_operator); the alignment is not a power of two; the operator
-    /// has no input, but the options say that it always runs in place.
+    /// The errors of [`compile_operator`](Self::compile_operator).
     pub fn compile_operator_with(
         &self,
         operator: &Operator,
         options: CompileOptions,
     ) -> Result<CompiledOperator, CompileError> {
+        self.compile_for(operator, options, Dispatches::default())
+    }
+
+    /// Compiles an operator for some dispatches. A caller of others would be a fault of this crate.
+    pub(crate) fn compile_for(
+        &self,
+        operator: &Operator,
+        options: CompileOptions,
+        dispatches: Dispatches,
+    ) -> Result<CompiledOperator, CompileError> {
         span!("compile_operator", operator = operator.desc.operator_type().name(), device = self);
         self.check_level(operator)?;
-        operator.check_options(options)?;
         let plan = operator.plan();
         let mut measured = [Vec::new(), Vec::new()];
         let launcher = match &self.context {
-            Some(context) => Some(launcher(operator, &plan, context, options, &mut measured)?),
+            Some(context) => {
+                let modes = selected(operator, &plan, context, options, dispatches, &mut measured)?;
+                Some(Launcher::new(context, modes, options))
+            }
             None => None,
         };
         Ok(CompiledOperator {
@@ -86,8 +120,8 @@ impl Device {
         })
     }
 
-    /// Times every kernel that can run an operator in place or out of place, from the lowest estimate on. Each one is
-    /// compiled alone and runs on scratch memory of the tensors' sizes. `dml-cuda tune` prints these times.
+    /// Times every kernel that can run an operator in place or out of place, from the lowest estimate on. Each one runs
+    /// on scratch memory of the tensors' sizes. `dml-cuda tune` prints these times.
     ///
     /// # Errors
     ///
@@ -104,29 +138,31 @@ impl Device {
         }
         let candidates = plan.candidates(&context.target, mode);
         let launches = candidates.iter().map(|found| found.launch.clone());
-        let options = CompileOptions::default().with_in_place(in_place).with_specialize(Specialize::Never);
+        let options = CompileOptions::default().with_specialize(Specialize::Never);
         let loaded = load(context, launches, options)?;
         let specialized = |of: &Candidate| Launch { variable: of.launch.entry.variable, ..of.launch.clone() };
         let specialized = candidates.iter().map(specialized);
         let specialized = load_briefly(context, specialized)?;
         let times = |loaded| times(operator, context, mode, 0, ROUNDS, loaded);
         let times = times(&loaded)?.into_iter().zip(times(&specialized)?);
+        let usual = selected(operator, &plan, context, options, Dispatches::default(), &mut Default::default())?;
         let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), (time, specialized))| {
-            let mut modes = [None, None];
-            modes[usize::from(in_place)] = Some(vec![loaded]);
-            let alignment = found.launch.alignment;
+            let mut modes = usual.clone();
+            if let Some(launches) = &mut modes[mode as usize] {
+                launches.insert(0, loaded);
+            }
             let inner = Inner {
                 launcher: Some(Launcher::new(context, modes, options)),
                 measured: [Vec::new(), Vec::new()],
                 operator: operator.clone(),
                 device: self.clone(),
                 plan: plan.clone(),
-                options: options.with_pointer_alignment(alignment),
+                options,
             };
             MeasuredKernel {
                 kernel: found.launch.entry.name.to_owned(),
                 variant: found.variant(),
-                alignment,
+                alignment: found.launch.alignment,
                 estimate: found.estimate(),
                 time,
                 specialized_time: found.launch.entry.variable.map(|_| specialized),
@@ -161,25 +197,50 @@ impl Device {
 }
 
 /// The loaded launches of an operator's modes: those with the lowest estimates or, if measured, the fastest of several.
-fn launcher(
+fn selected(
     operator: &Operator,
     plan: &OperatorPlan,
     context: &Arc<Context>,
     options: CompileOptions,
+    dispatches: Dispatches,
     measured: &mut [Vec<Candidate>; 2],
-) -> Result<Launcher, CompileError> {
+) -> Result<[Option<Loaded>; 2], CompileError> {
+    let Dispatches { pointer_alignment, mode: wanted } = dispatches;
     let mut selected = |mode: Mode| -> Result<Loaded, CompileError> {
-        let found = options.measure.then(|| fastest(operator, plan, context, options, mode)).flatten();
+        let found =
+            options.measure.then(|| fastest(operator, plan, context, options, pointer_alignment, mode)).flatten();
         if let Some((fastest, timed)) = found {
             measured[mode as usize] = timed;
             return Ok(fastest);
         }
-        Ok(load(context, plan.select(&context.target, mode, options.pointer_alignment), options)?)
+        Ok(load(context, plan.select(&context.target, mode, pointer_alignment), options)?)
     };
     let [copying, in_place] = Mode::ALL.map(|mode| {
         let runs = mode == Mode::Copying || plan.runs_in_place();
-        let is_wanted = options.in_place.is_none_or(|always| Mode::new(always) == mode);
+        let is_wanted = wanted.is_none_or(|wanted| wanted == mode);
         (runs && is_wanted).then(|| selected(mode)).transpose()
     });
-    Ok(Launcher::new(context, [copying?, in_place?], options))
+    Ok([copying?, in_place?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dispatches_are_what_their_addresses_say() {
+        for (input, output, pointer_alignment, in_place) in [
+            (Some(32), 16, 16, false),
+            (Some(16), 16, 16, true),
+            (Some(8), 16, 0, false),
+            (Some(16), 8, 0, false),
+            (Some(8), 8, 0, true),
+            (None, 64, 16, false),
+            (None, 68, 0, false),
+        ] {
+            let found = Dispatches::at(input.map(Address), Address(output));
+            let expected = Dispatches { pointer_alignment, mode: Some(Mode::new(in_place)) };
+            assert_eq!(found, expected, "{input:?} {output}");
+        }
+    }
 }

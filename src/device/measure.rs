@@ -29,6 +29,7 @@ pub(crate) fn fastest(
     plan: &OperatorPlan,
     context: &Arc<Context>,
     options: CompileOptions,
+    pointer_alignment: u32,
     mode: Mode,
 ) -> Option<(Loaded, Vec<Candidate>)> {
     let candidates = plan.candidates(&context.target, mode);
@@ -48,7 +49,7 @@ pub(crate) fn fastest(
         measured.extend(timed);
         load(context, [fastest], options).ok()?.pop()
     };
-    let alignment = options.pointer_alignment.max(bytes_of_element(operator.desc.output_tensor()));
+    let alignment = pointer_alignment.max(bytes_of_element(operator.desc.output_tensor()));
     let mut loaded = vec![fastest_of(16, 0)?];
     if !alignment.is_multiple_of(loaded[0].0.alignment) {
         loaded.push(fastest_of(alignment, alignment % 16)?);

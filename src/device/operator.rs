@@ -7,9 +7,8 @@ use crate::cuda::Launcher;
 use crate::desc::feature_level::FeatureLevel;
 use crate::desc::{BufferTensorDesc, OperatorDesc, OperatorType, Signature, TensorRole};
 use crate::device::Device;
-use crate::error::CompileError;
 use crate::operator_plan::OperatorPlan;
-use crate::options::{is_alignment, CompileOptions};
+use crate::options::CompileOptions;
 use crate::trace::span;
 use crate::validate::{validate, ValidationErrors};
 
@@ -44,16 +43,6 @@ impl Operator {
     /// The tensors and their names, in the order of the descriptor's fields.
     pub fn tensors(&self) -> impl Iterator<Item = (TensorRole, &BufferTensorDesc)> {
         self.desc.signature().tensors()
-    }
-
-    /// Fails if it cannot be compiled with these options, on any device.
-    pub(crate) fn check_options(&self, options: CompileOptions) -> Result<(), CompileError> {
-        let found = options.pointer_alignment;
-        match options.in_place {
-            _ if !is_alignment(&found) => Err(CompileError::PointerAlignment { found }),
-            Some(true) if self.desc.signature().inputs().is_empty() => Err(CompileError::InPlace),
-            _ => Ok(()),
-        }
     }
 
     pub(crate) fn plan(&self) -> OperatorPlan {

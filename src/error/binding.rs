@@ -79,12 +79,6 @@ pub enum BindingError {
         /// The requirement of the rule.
         required: &'static str,
     },
-    /// The operator was compiled with a [`CompileOptions::in_place`](crate::CompileOptions) that this binding does not
-    /// satisfy.
-    Promise {
-        /// The option's value: always (true) or never (false) in place.
-        promised: bool,
-    },
     /// The output is bound to the input's range, but the two tensors place their elements differently.
     InPlace,
 }
@@ -129,10 +123,6 @@ impl BindingError {
                     None => format!("the range of {output} overlaps that of {input} from offset {found:#x} on"),
                 };
                 format!("{ranges}, but must {required} (binding.overlap)")
-            }
-            Self::Promise { promised } => {
-                let (found, required, option) = if *promised { ("not ", "", "always") } else { ("", "not ", "never") };
-                format!("the dispatch is {found}in place, but must {required}be, as the compile option is `in_place={option}` (binding.promise)")
             }
             Self::InPlace => format!(
                 "the layout of {} differs from that of {}, but must have the same strides to run in place (binding.in_place)",

@@ -100,15 +100,6 @@ pub enum CompileError {
         #[source]
         errors: ValidationErrors,
     },
-    /// [`CompileOptions::pointer_alignment`](crate::CompileOptions::pointer_alignment) is not a power of two.
-    #[error("the compile option alignment is {found}, but must be 0 or a power of two (compile.pointer_alignment)")]
-    PointerAlignment {
-        /// The option's value.
-        found: u32,
-    },
-    /// [`CompileOptions::in_place`](crate::CompileOptions::in_place) is always, but the operator has no input.
-    #[error("the compile option is `in_place=always`, but must be `in_place=either|never`, because the operator has no input (compile.in_place)")]
-    InPlace,
     /// The driver failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),

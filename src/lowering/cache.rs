@@ -7,6 +7,7 @@ use std::mem::take;
 use rustc_hash::FxHashMap;
 
 use crate::desc::{is_extension, FeatureLevel, TensorRole};
+use crate::device::compile::Dispatches;
 use crate::device::operator::CompiledOperator;
 use crate::device::Device;
 use crate::error::Error;
@@ -18,7 +19,7 @@ use crate::options::CompileOptions;
 const GENERATION: usize = 512;
 
 /// The ordinal and the level of the device, and the arguments.
-type Key = (Option<usize>, FeatureLevel, Lowered, CompileOptions);
+type Key = (Option<usize>, FeatureLevel, Lowered, CompileOptions, Dispatches);
 
 type Generation = FxHashMap<Key, CompiledOperator>;
 
@@ -62,7 +63,16 @@ impl Device {
     ///
     /// The descriptor is rejected, or compilation failed.
     pub fn compile_lowered(&self, lowered: &Lowered, options: CompileOptions) -> Result<CompiledOperator, Error> {
-        let key: Key = (self.ordinal(), self.feature_level(), *lowered, options);
+        self.compile_lowered_for(lowered, options, Dispatches::default())
+    }
+
+    pub(crate) fn compile_lowered_for(
+        &self,
+        lowered: &Lowered,
+        options: CompileOptions,
+        dispatches: Dispatches,
+    ) -> Result<CompiledOperator, Error> {
+        let key: Key = (self.ordinal(), self.feature_level(), *lowered, options, dispatches);
         // A thread that ends has no cache any more.
         if let Ok(Some(operator)) = CACHE.try_with(|cache| cache.borrow_mut().find(&key)) {
             return Ok(operator);
@@ -72,7 +82,7 @@ impl Device {
         let is_extended = is_extension(desc.operator_type(), TensorRole::Output, desc.output_tensor().data_type);
         let level = if is_extended { FeatureLevel::Extended } else { self.feature_level };
         let device = self.clone().with_feature_level(level);
-        let operator = device.compile_operator_with(&device.create_operator(desc)?, options)?;
+        let operator = device.compile_for(&device.create_operator(desc)?, options, dispatches)?;
         let _ = CACHE.try_with(|cache| cache.borrow_mut().insert(key, operator.clone()));
         Ok(operator)
     }
@@ -100,11 +110,13 @@ mod tests {
         let device = Device::cpu();
         let of = |count| Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int32, count, 1, 2));
         let compile = |lowered, options| device.compile_lowered(&lowered, options).expect("right");
-        let (any, aligned) = (CompileOptions::default(), CompileOptions::default().with_pointer_alignment(16));
+        let (any, measured) = (CompileOptions::default(), CompileOptions::default().with_measure(true));
         let first = compile(of(5), any);
         let same = |other: &CompiledOperator| std::ptr::eq(first.operator(), other.operator());
         assert!(same(&compile(of(5), any)));
-        assert!(!same(&compile(of(5), aligned)) && !same(&compile(of(6), any)));
+        assert!(!same(&compile(of(5), measured)) && !same(&compile(of(6), any)));
+        let at = Dispatches::at(None, crate::Address(16));
+        assert!(!same(&device.compile_lowered_for(&of(5), any, at).expect("right")));
         // It stays while it is requested, in this thread, and is gone after two generations of others.
         assert!(!same(&std::thread::scope(|scope| scope.spawn(|| compile(of(5), any)).join()).expect("compiled")));
         for count in 1000..6000 {

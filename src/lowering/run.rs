@@ -3,6 +3,7 @@
 
 use super::{Lowered, LoweredReversal, ReversalArrays};
 use crate::address::{Address, RawStream};
+use crate::device::compile::Dispatches;
 use crate::device::Device;
 use crate::dispatch::Alignment;
 use crate::error::Error;
@@ -35,8 +36,8 @@ impl Device {
         done.map_err(|error| arrays.output.with_own_strides(error))
     }
 
-    /// Compiles an operator or finds it, for the alignment of these addresses, and runs it. Tensors on the host need
-    /// not be aligned to their elements, such as memory-mapped weights.
+    /// Compiles an operator or finds it, and runs it. The driver loads only the kernel that these addresses need.
+    /// Tensors on the host need not be aligned to their elements, such as memory-mapped weights.
     ///
     /// # Errors
     ///
@@ -54,9 +55,10 @@ impl Device {
         output: Address,
         stream: RawStream,
     ) -> Result<(), Error> {
-        let options = self.compile_options().with_addresses(inputs.first().copied(), output);
+        let at = Dispatches::at(inputs.first().copied(), output);
+        let compile = || self.compile_lowered_for(lowered, self.compile_options(), at);
         // SAFETY: promise 3 of `dispatch_raw`: the stream is live.
-        let operator = unsafe { self.compile_for_stream(stream, || self.compile_lowered(lowered, options)) }?;
+        let operator = unsafe { self.compile_for_stream(stream, compile) }?;
         let alignment = if self.ordinal().is_none() { Alignment::Byte } else { Alignment::Element };
         // SAFETY: `dispatch_raw`'s promises 1 to 3 hold. Promise 4: a device that stays alive keeps the kernels loaded.
         Ok(unsafe { operator.run_at(inputs, output, stream, alignment) }?)

@@ -1,7 +1,9 @@
 //! The work of these tests' processes, each with the mock driver.
 
+use std::collections::BTreeSet;
+
 use cudarc::driver::{result, sys};
-use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, ReversalArrays};
+use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredSequence, ReversalArrays};
 use dml_cuda::{
     Address, BufferBinding, CompileOptions, CompiledOperator, Device, DeviceError, Error, FeatureLevel, Operator,
     RawStream, ScalarUnion, Specialize, TensorDataType,
@@ -55,8 +57,7 @@ pub fn scenario() -> Done {
     let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float32);
     let fill = device.create_operator(dml_cuda_testing::fill(TensorDataType::Float32, &[2, 8], start, delta))?;
     let (reversal, fill) = (device.compile_operator(&reversal)?, again.compile_operator(&fill)?);
-    let promised = CompileOptions::default().with_pointer_alignment(16).with_in_place(true);
-    let in_place = again.compile_operator_with(reversal.operator(), promised)?;
+    let in_place = again.compile_operator(reversal.operator())?;
     let input = device.create_buffer_from(&[1.0f32; 16])?;
     let lengths = again.create_buffer_from(&[3u32, 8])?;
     let output = device.create_buffer(64)?;
@@ -243,39 +244,64 @@ pub fn everything_in_a_capture() -> Done {
     Ok(())
 }
 
+/// Reverses rows of 8 FLOAT32 in one call, out of place, at addresses that are multiples of 16 bytes.
+///
+/// # Safety
+///
+/// The driver is the mock one, whose kernels touch nothing.
+#[allow(unsafe_code)]
+unsafe fn reverse_rows(device: &Device, rows: i64, stream: sys::CUstream) -> Result<(), Error> {
+    let (sizes, of_lengths) = ([rows, 8], [rows, 1]);
+    let arrays = ReversalArrays {
+        input: ForeignTensor::packed(Address(1 << 20), &sizes),
+        lengths: ForeignTensor::packed(Address(2 << 20), &of_lengths),
+        output: ForeignTensor::packed(Address(3 << 20), &sizes),
+        axis: 1,
+        element_size: 4,
+        length_type: TensorDataType::UInt32,
+    };
+    // SAFETY: the caller promises that no kernel touches the addresses.
+    unsafe { device.reverse_arrays(&arrays, RawStream(stream.cast())) }
+}
+
+/// A call on arrays, which loads no kernel that its addresses do not need.
+#[allow(unsafe_code)]
+pub fn one_call() -> Done {
+    let device = Device::cuda(0)?;
+    // SAFETY: this program runs with the mock driver.
+    unsafe {
+        result::ctx::set_current(result::primary_ctx::retain(0)?)?;
+        reverse_rows(&device, 8, std::ptr::null_mut())?;
+        result::primary_ctx::release(0)?;
+    }
+    Ok(())
+}
+
 /// Specialized kernels in graphs that other libraries captured and replay after the cache has dropped the operator.
 #[allow(unsafe_code)]
 pub fn specialized() -> Done {
     let device = Device::cuda(0)?;
     let options = CompileOptions::default().with_specialize(Specialize::Always);
-    let kept = |rows| {
-        let sizes = [[rows, 8], [rows, 1]];
-        let [data, lengths] = sizes.each_ref().map(|sizes| ForeignTensor::packed(Address(0), sizes));
-        let (axis, element_size, length_type) = (1, 4, TensorDataType::UInt32);
-        let arrays = ReversalArrays { input: data, lengths, output: data, axis, element_size, length_type };
-        let aligned = options.with_pointer_alignment(16).with_in_place(false);
-        device.compile_lowered(&Lowered::Reversal(LoweredReversal::new(&arrays)?), aligned)
-    };
+    let specializing = device.clone().with_compile_options(options);
     // SAFETY: the mock driver's kernels touch nothing, and the handles are live until they are released at the end.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let outside = result::stream::create(result::stream::StreamKind::NonBlocking)?;
         result::stream::begin_capture(outside, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
-        let operator = kept(8)?;
-        operator.dispatch_raw(&[Address(1 << 12), Address(1 << 13)], Address(1 << 14), RawStream(outside.cast()))?;
+        reverse_rows(&specializing, 8, outside)?;
         let captured = result::stream::end_capture(outside)?;
         let mut executable = std::ptr::null_mut();
         sys::cuGraphInstantiateWithFlags(&mut executable, captured, 0).result()?;
-        drop(operator);
         for count in 0..std::env::var("DOUBLE_KERNELS")?.parse()? {
-            kept(100 + count)?;
+            reverse_rows(&specializing, 100 + count, outside)?;
+            result::stream::synchronize(outside)?;
         }
         // Measuring compiles no kernel that could not stay.
-        let generic = CompileOptions::default().with_measure(true).with_pointer_alignment(16).with_in_place(false);
+        let generic = CompileOptions::default().with_measure(true);
         let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::UInt32, 5000, 8))?;
         device.compile_operator_with(&reversal, generic)?;
-        let measured = device.compile_operator_with(&reversal, generic.with_specialize(Specialize::Always))?;
-        assert!(measured.explain().modes[0].kernels.iter().any(|kernel| kernel.measured.is_some()));
+        let operator = device.compile_operator_with(&reversal, generic.with_specialize(Specialize::Always))?;
+        println!("MEASURED {}", measured_kernels(&operator).len());
         result::graph::launch(executable, outside)?;
         result::stream::synchronize(outside)?;
         result::graph::exec_destroy(executable)?;
@@ -340,7 +366,7 @@ pub fn threads() -> Done {
 pub fn measured() -> Done {
     let device = Device::cuda(0)?;
     let reversal = reversal(&device)?;
-    let options = CompileOptions::default().with_pointer_alignment(16).with_in_place(true);
+    let options = CompileOptions::default();
     let estimated = device.compile_operator_with(&reversal, options)?;
     let (data, lengths) = (device.create_buffer_from(&[1.5f32; 16])?, device.create_buffer_from(&[3u32, 8])?);
     let stream = device.create_stream()?;
@@ -348,7 +374,7 @@ pub fn measured() -> Done {
     let operator = device.compile_operator_with(&reversal, options.with_measure(true));
     println!("COMPILED {}", operator.is_ok());
     let operator = operator?;
-    let [estimated, found] = [&estimated, &operator].map(|operator| operator.explain().modes.remove(0));
+    let [estimated, found] = [&estimated, &operator].map(|operator| operator.explain().modes.remove(1));
     let measured: Vec<_> = found.kernels.iter().filter(|kernel| kernel.measured.is_some()).collect();
     measured.iter().for_each(|kernel| println!("KERNEL {}", kernel.kernel));
     match std::env::var("DOUBLE_FAST") {
@@ -360,20 +386,28 @@ pub fn measured() -> Done {
     for kernel in device.measure_kernels(&reversal, true)? {
         assert!(kernel.time.as_secs_f64() > 0.0);
         kernel.operator.bind(&[(&data).into(), (&lengths).into()], &data)?.dispatch(&stream)?;
+        // In the mode that was not measured, it has the usual kernels.
+        let output = device.create_buffer(64)?;
+        kernel.operator.bind(&[(&data).into(), (&lengths).into()], &output)?.dispatch(&stream)?;
     }
     Ok(())
 }
 
-/// Compiles a measured operator whose specialized kernel is kept.
+/// The names of the kernels that were timed to choose one.
+fn measured_kernels(operator: &CompiledOperator) -> BTreeSet<String> {
+    let kernels = operator.explain().modes.into_iter().flat_map(|mode| mode.kernels);
+    kernels.filter(|kernel| kernel.measured.is_some()).map(|kernel| kernel.kernel).collect()
+}
+
+/// Compiles a measured operator whose specialized kernels are kept.
 pub fn measured_and_kept() -> Done {
     let device = Device::cuda(0)?;
     let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Always);
-    let options = options.with_in_place(true).with_pointer_alignment(16);
     let operator = device.compile_operator_with(&reversal(&device)?, options)?;
-    let kernels = operator.explain().modes.remove(0).kernels;
-    let measured = kernels.iter().filter(|kernel| kernel.measured.is_some());
-    let names: std::collections::BTreeSet<&str> = measured.map(|kernel| &*kernel.kernel).collect();
-    println!("MEASURED {}", names.len());
+    let modes = operator.explain().modes;
+    let launches = modes.iter().flat_map(|mode| &mode.launches);
+    let specialized = launches.filter(|launch| launch.specialize == Specialize::Always).count();
+    println!("MEASURED {}\nSPECIALIZED {specialized}", measured_kernels(&operator).len());
     Ok(())
 }
 

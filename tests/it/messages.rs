@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::read_to_string;
 
 use dml_cuda::{
-    validate, BindingError, BufferTensorDesc, CompileError, DispatchError, Error, FeatureLevel, FillValueSequenceDesc,
-    OperatorDesc, ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorFlags, TensorRole, ValidationError,
+    validate, BindingError, BufferTensorDesc, DispatchError, Error, FeatureLevel, FillValueSequenceDesc, OperatorDesc,
+    ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorFlags, TensorRole, ValidationError,
 };
 use dml_cuda_testing::{self, repository, rust_files};
 use FeatureLevel::*;
@@ -106,8 +106,6 @@ fn later_errors() -> Vec<Error> {
         BindingError::Null { tensor },
         overlap(None, "be the same range, to run in place, or lie apart"),
         overlap(Some((0x7002, 0x7000)), "lie apart"),
-        BindingError::Promise { promised: true },
-        BindingError::Promise { promised: false },
         BindingError::InPlace,
     ];
     let dispatches = [
@@ -116,11 +114,7 @@ fn later_errors() -> Vec<Error> {
         DispatchError::Measure { found: "CPU".to_owned() },
         DispatchError::Stream { found: 0x100 },
     ];
-    let others = [
-        Error::Compile(CompileError::PointerAlignment { found: 12 }),
-        Error::Compile(CompileError::InPlace),
-        Error::SliceLength { tensor, found: 2, required: 3 },
-    ];
+    let others = [Error::SliceLength { tensor, found: 2, required: 3 }];
     bindings.map(Error::from).into_iter().chain(dispatches.map(Error::from)).chain(others).collect()
 }
 

@@ -382,7 +382,7 @@ void dml_cuda_destroy_operator(DML_CUDA_OPERATOR *operator_);
    `dml_cuda_destroy_compiled_operator`. With a driver older than CUDA 12.3, do not call this while this thread
    captures a stream.
 
-   `options` is a string such as `specialize=always in_place=never`, on top of `DML_CUDA_COMPILE_OPTIONS` in the
+   `options` is a string such as `specialize=always select=measure`, on top of `DML_CUDA_COMPILE_OPTIONS` in the
    environment, or NULL. docs/compile-options.md lists all options. */
 DML_CUDA_STATUS dml_cuda_compile_operator(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_OPERATOR *operator_,
@@ -438,10 +438,8 @@ void dml_cuda_free_string(char *string);
    `lengths` has unsigned elements of 4 or 8 bytes. NumPy's rules must broadcast its shape to the input's with 1 at the
    axis. Its Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
 
-   Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must
-   be in every dispatch. If they are the same here, they must be the same in every dispatch. `options` is as for
-   `dml_cuda_compile_operator`. A repeated call returns the operator from a cache. Destroy the result with
-   `dml_cuda_destroy_compiled_operator`. */
+   Dispatch the result with arrays of the same layout. `options` is as for `dml_cuda_compile_operator`. A repeated call
+   returns the operator from a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`. */
 DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
                                           const DML_CUDA_ARRAY *input,
                                           const DML_CUDA_ARRAY *lengths,

@@ -38,10 +38,8 @@ pub struct DML_CUDA_ARRAY {
 /// `lengths` has unsigned elements of 4 or 8 bytes. NumPy's rules must broadcast its shape to the input's with 1 at the
 /// axis. Its Data is ignored. `output` has the input's sizes. To run in place, give it the input's Data.
 ///
-/// Dispatch the result with arrays of the same layout. If input and output are both aligned to 16 bytes here, they must
-/// be in every dispatch. If they are the same here, they must be the same in every dispatch. `options` is as for
-/// `dml_cuda_compile_operator`. A repeated call returns the operator from a cache. Destroy the result with
-/// `dml_cuda_destroy_compiled_operator`.
+/// Dispatch the result with arrays of the same layout. `options` is as for `dml_cuda_compile_operator`. A repeated call
+/// returns the operator from a cache. Destroy the result with `dml_cuda_destroy_compiled_operator`.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_reversal(
     device: *const DML_CUDA_DEVICE,
@@ -56,10 +54,8 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
     enter!(error, [device, array(input), array(output), array(lengths), optional(options)], create(compiled), {
         let arrays = reversal(input, lengths, output, axis)?;
         let lowered = LoweredReversal::new(&arrays)?;
-        let (from, to) = (arrays.input.address, arrays.output.address);
         let device = device.with_options(options)?;
-        let options = device.compile_options().with_addresses(Some(from), to);
-        let compiled = device.compile_lowered(&Lowered::Reversal(lowered), options);
+        let compiled = device.compile_lowered(&Lowered::Reversal(lowered), device.compile_options());
         DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| arrays.output.with_own_strides(error))?)
     })
 }
@@ -144,8 +140,7 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
     enter!(error, [device, array(output), start, delta, optional(options)], create(compiled), {
         let lowered = sequence(output, data_type, start, delta)?;
         let device = device.with_options(options)?;
-        let options = device.compile_options().with_addresses(None, output.0.address);
-        let compiled = device.compile_lowered(&lowered, options);
+        let compiled = device.compile_lowered(&lowered, device.compile_options());
         DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| output.0.with_own_strides(error))?)
     })
 }

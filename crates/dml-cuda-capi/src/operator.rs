@@ -65,7 +65,7 @@ pub unsafe extern "C" fn dml_cuda_destroy_operator(operator: *mut DML_CUDA_OPERA
 /// `dml_cuda_destroy_compiled_operator`. With a driver older than CUDA 12.3, do not call this while this thread
 /// captures a stream.
 ///
-/// `options` is a string such as `specialize=always in_place=never`, on top of `DML_CUDA_COMPILE_OPTIONS` in the
+/// `options` is a string such as `specialize=always select=measure`, on top of `DML_CUDA_COMPILE_OPTIONS` in the
 /// environment, or NULL. docs/compile-options.md lists all options.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_compile_operator(

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use dml_cuda::lowering::Names;
-use dml_cuda::{CompileError, DispatchError, Error, FeatureLevel, Requirement, ValidationError};
+use dml_cuda::{DispatchError, Error, FeatureLevel, Requirement, ValidationError};
 
 use crate::types::*;
 
@@ -118,9 +118,6 @@ impl Failure {
         let status = match &error {
             Error::Validation(_) => DML_CUDA_STATUS_VALIDATION,
             Error::Lowering(_) | Error::CompileOptions(_) => DML_CUDA_STATUS_INVALID_ARGUMENT,
-            Error::Compile(CompileError::PointerAlignment { .. } | CompileError::InPlace) => {
-                DML_CUDA_STATUS_INVALID_ARGUMENT
-            }
             Error::Compile(_) => DML_CUDA_STATUS_COMPILE,
             Error::Device(_) => DML_CUDA_STATUS_DEVICE,
             Error::Binding(_) | Error::Dispatch(DispatchError::Binding(_) | DispatchError::Stream { .. }) => {

@@ -126,11 +126,13 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
     let chosen = device.compile_options();
     let plan = |desc| -> Result<Explanation> {
         let operator = device.create_operator(desc).map_err(|errors| errors.to_string())?;
-        let explained = match &options.target {
-            Some(target) => operator.explain_with(target, chosen),
-            None => device.compile_operator_with(&operator, chosen).map(|compiled| compiled.explain()),
-        };
-        explained.map_err(|error| error.to_string())
+        match &options.target {
+            Some(target) => Ok(operator.explain_with(target, chosen)),
+            None => match device.compile_operator_with(&operator, chosen) {
+                Ok(compiled) => Ok(compiled.explain()),
+                Err(error) => Err(error.to_string()),
+            },
+        }
     };
     let is_timed = TIMED.iter().any(|timed| target.to_uppercase().contains(timed));
     if !is_timed && (options.target.is_some() || device.ordinal().is_some()) {
@@ -143,8 +145,8 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
         let explained = desc.and_then(plan);
         let text = explained.as_ref().map_or_else(String::clone, Explanation::to_string);
         let event = match &explained {
-            Ok(Explanation { dimensions, modes, excluded, .. }) => json!({
-                "event": "plan", "target": target, "dimensions": dimensions, "modes": modes, "excluded": excluded, "text": text
+            Ok(Explanation { dimensions, modes, .. }) => json!({
+                "event": "plan", "target": target, "dimensions": dimensions, "modes": modes, "text": text
             }),
             Err(error) => json!({ "event": "plan", "target": target, "error": error }),
         };

@@ -57,9 +57,7 @@ impl<'a> Executor<'a> {
             }
             // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
-            // Bound buffers are aligned to 16 bytes.
-            let aligned = chosen.with_pointer_alignment(chosen.pointer_alignment.max(16));
-            let compiled = device.compile_operator_with(&operator, aligned);
+            let compiled = device.compile_operator(&operator);
             let compiled = compiled.map_err(|error| format!("dispatchable '{}': {error}", shown(&name)))?;
             let milliseconds = started.elapsed().as_secs_f64() * 1e3;
             if options.format == Format::Json || options.timing_verbosity > 0 {

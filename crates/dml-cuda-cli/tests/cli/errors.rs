@@ -220,8 +220,8 @@ fn broken_files_and_options_get_one_clear_message() {
         (2, &["right.json", "-i", "0x+3"], "invalid value '0x+3' for '--dispatch_iterations"),
         (
             2,
-            &["right.json", "--compile-options", "alignment=+16"],
-            "the compile option is `alignment=+16`, but must be",
+            &["right.json", "--compile-options", "specialize=+16"],
+            "the compile option is `specialize=+16`, but must be",
         ),
         (2, &["right.json", "--feature-level", "9_9"], "`9_9` is not a feature level"),
         (2, &["right.json", "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate"),
@@ -363,7 +363,7 @@ fn a_variable_with_an_unknown_value_is_named() {
     found("").well();
     found(" select=measure  specialize=never").well();
     for (text, word) in
-        [("select=measure specialize=1", "specialize=1"), ("select", "select"), ("alignment=3", "alignment=3")]
+        [("select=measure specialize=1", "specialize=1"), ("select", "select"), ("alignment=16", "alignment=16")]
     {
         let words =
             format!("in DML_CUDA_COMPILE_OPTIONS, the compile option is `{word}`, but must be one of specialize=");

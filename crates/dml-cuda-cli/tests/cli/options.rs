@@ -46,24 +46,6 @@ fn options_of_dxdispatch_mean_the_same() {
     assert_eq!(folder.read("elsewhere/out/b.bin")[..2], [7, 8]);
 }
 
-/// A run checks the promise of an alignment, as every interface does. Buffers are aligned to 16 bytes without one.
-#[test]
-fn a_run_checks_the_promised_alignment() {
-    let folder = Folder::new();
-    let mut model = example("reverse_subsequences");
-    model["resources"]["In"]["initialValues"]["valueCount"] = json!(20);
-    model["commands"][0]["bindings"]["InputTensor"] = json!({ "name": "In", "elementOffset": 8 });
-    for (alignment, error) in [("0", ""), ("1", ""), ("32", ""), ("64", "64"), ("2147483648", "2147483648")] {
-        let option = format!("alignment={alignment}");
-        let output = folder.run_model(&model, &["-a", "cpu", "--compile-options", &option]);
-        let words = format!("the offset of InputTensor is 0x20, but must be a multiple of {error} (binding.alignment)");
-        assert_eq!(output.status.success(), error.is_empty(), "{alignment}: {}", stderr(&output));
-        assert_eq!(stderr(&output).contains(&words), !error.is_empty(), "{alignment}: {}", stderr(&output));
-    }
-    let too_large = folder.run_model(&model, &["-a", "cpu", "--compile-options", "alignment=4294967296"]);
-    assert!(stderr(&too_large).contains("`alignment=4294967296`, but must be one of"));
-}
-
 #[test]
 fn format_json_prints_the_same_facts_as_json() {
     let model = repository("models/reverse_subsequences.json");

@@ -101,25 +101,6 @@ Dispatchable 'sequence'
         assert_eq!(stderr(&output), if is_timed { String::new() } else { said });
     }
 
-    // Options exclude modes, for a target as on a device.
-    for where_to in [&["--target", "h100"][..], &["-a", "cpu"]] {
-        for (options, modes) in
-            [("", &["copying", "in place"][..]), ("in_place=always", &["in place"]), ("in_place=never", &["copying"])]
-        {
-            let arguments =
-                ["--explain", "--format", "json", "--compile-options", options, model.to_str().expect("UTF-8")];
-            let plan = &lines_of_json(&run(&[&arguments[..], where_to].concat()))[0];
-            let found: Vec<&str> =
-                plan["modes"].as_array().expect("modes").iter().filter_map(|mode| mode["mode"].as_str()).collect();
-            assert_eq!(found, modes, "{where_to:?} {options}");
-        }
-        let fill = repository("models/fill_value_sequence_uint8.json");
-        let arguments = ["--explain", "--compile-options", "in_place=always", fill.to_str().expect("UTF-8")];
-        let output = run(&[&arguments[..], where_to].concat());
-        output.fails(1, "");
-        assert!(stdout(&output).contains("(compile.in_place)"), "{}", stdout(&output));
-    }
-
     let words = "the target is `h1000`, but must be t4, l4, a100, h100, h200, b200, or ";
     run(&["--explain", "--target", "h1000", "any.json"]).fails(2, words);
 }
@@ -163,46 +144,7 @@ fn text_of(plan: &Value) -> String {
                 .map(|one| format!("  not {}: {}", text(&one["kernel"]), text(&one["reason"]))),
         );
     }
-    if let Some(excluded) = plan["excluded"].as_str() {
-        let option = if excluded == "in place" { "never" } else { "always" };
-        lines
-            .push(format!("{excluded}: an error, because the compile option is `in_place={option}` (binding.promise)"));
-    }
     lines.iter().map(|line| format!("{line}\n")).collect()
-}
-
-/// A plan says which dispatches the option `in_place` makes an error, and they are.
-#[test]
-fn a_plan_names_the_mode_that_the_options_exclude() {
-    let folder = Folder::new();
-    let [in_place, copying] = ["reverse_subsequences_in_place", "reverse_subsequences"].map(example);
-    let mut strided = copying.clone();
-    strided["dispatchables"]["reverse"]["desc"]["OutputTensor"]["Strides"] = json!([12, 12, 1, 3]);
-    let never = "  in place: an error, because the compile option is `in_place=never` (binding.promise)\n";
-    let always = "  copying: an error, because the compile option is `in_place=always` (binding.promise)\n";
-    let strides = "  in place: an error, because the strides of input and output differ (binding.in_place)\n";
-    for (model, option, lines, runs) in [
-        (&in_place, "never", never.to_owned(), false),
-        (&in_place, "always", always.to_owned(), true),
-        (&copying, "never", never.to_owned(), true),
-        (&copying, "always", always.to_owned(), false),
-        (&strided, "never", String::new(), true),
-        (&strided, "always", format!("{always}{strides}"), false),
-        (&in_place, "either", String::new(), true),
-    ] {
-        let option = format!("in_place={option}");
-        let with = ["--compile-options", option.as_str()];
-        for device in [&["--target", "h100"][..], &["-a", "cpu"]] {
-            let plan = folder.run_model(model, &[&["--explain"][..], device, &with].concat());
-            let text = plan.well();
-            let found: String =
-                text.lines().filter(|line| line.contains(": an error")).map(|line| format!("{line}\n")).collect();
-            assert_eq!(found, lines, "{option}");
-            assert!(text.ends_with(&lines));
-        }
-        let run = folder.run_model(model, &[&["-a", "cpu"][..], &with].concat());
-        assert_eq!(run.status.success(), runs, "{option}: {}", stderr(&run));
-    }
 }
 
 /// The data of a plan has all that its text says. Both describe the kernels that the options and the environment ask
@@ -219,8 +161,7 @@ fn a_plan_as_json_says_what_its_text_says() {
     for (device, option, variable, specialized) in [
         (["--target", "h100"], "", None, "in_graphs"),
         (["--target", "h100"], "specialize=always", Some("specialize=never"), "always"),
-        (["--target", "h100"], "alignment=16", Some("specialize=never"), "never"),
-        (["--target", "h100"], "in_place=never", None, "in_graphs"),
+        (["--target", "h100"], "select=estimate", Some("specialize=never"), "never"),
         (["--target", "t4"], "", Some("specialize=always"), "always"),
         (["-a", "cpu"], "specialize=always", None, ""),
     ] {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::cuda::select::{chosen, Candidate};
+use crate::cuda::select::Candidate;
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::device::operator::{CompiledOperator, Operator};
 use crate::operator_plan::OperatorPlan;
@@ -50,35 +50,20 @@ pub struct ExplainedMode {
     pub in_place: bool,
     /// Bytes that must be read and written; in place, the most there can be (every length is the axis size).
     pub bytes: u64,
-    /// The candidate launches. A dispatch takes the first one whose alignment its pointers satisfy; bound buffers
-    /// always satisfy the first one's. Empty if no bytes must move, and on the CPU.
-    pub launches: Vec<ExplainedLaunch>,
-    /// All kernels that can run this layout, each with its best variant and those that were chosen or measured, from
-    /// the lowest estimate on. Fills have none: the first kernel that can run their layout is the fastest.
+    /// The chosen kernels in the order in which a dispatch tries them, then those that could run, from the lowest
+    /// estimate on, then those that cannot. A kernel has several entries if several of its variants were chosen or
+    /// measured. Fills have no estimates: of those that could run, only measured ones are listed. Empty on the CPU.
     pub kernels: Vec<ExplainedKernel>,
-    /// Kernels that cannot run this layout.
-    pub rejected: Vec<RejectedKernel>,
 }
 
-/// A kernel that cannot run a layout.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct RejectedKernel {
-    /// The kernel's name.
-    pub kernel: String,
-    /// Why it cannot.
-    pub reason: String,
-}
-
-/// How long a kernel takes.
+/// A kernel of a layout, and what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ExplainedKernel {
     /// The entry point, named as in `kernels/`.
     pub kernel: String,
-    /// Its variant, such as `strips of 64 bytes`. Empty if it has only one.
+    /// Its variant, such as `strips of 64 bytes`. Empty if it has only one, or if it cannot run.
     pub variant: String,
     /// The estimate that chooses kernels.
     #[cfg_attr(feature = "serde", serde(rename = "estimated_microseconds", serialize_with = "microseconds"))]
@@ -86,6 +71,26 @@ pub struct ExplainedKernel {
     /// The time on the GPU at hand, if it was measured.
     #[cfg_attr(feature = "serde", serde(rename = "measured_microseconds", serialize_with = "microseconds"))]
     pub measured: Option<Duration>,
+    /// What becomes of it.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub outcome: Outcome,
+}
+
+/// What becomes of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "outcome", rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Outcome {
+    /// A dispatch takes it, unless its pointers satisfy the alignment of one that was chosen before. Bound buffers
+    /// always satisfy the first one's.
+    Chosen(ExplainedLaunch),
+    /// It could run, but others are faster, or are estimated to be.
+    Possible,
+    /// It cannot run this layout.
+    Rejected {
+        /// Why it cannot.
+        reason: String,
+    },
 }
 
 #[cfg(feature = "serde")]
@@ -97,13 +102,11 @@ fn in_microseconds(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// A kernel launch of a plan.
+/// How a chosen kernel is launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ExplainedLaunch {
-    /// The entry point, named as in `kernels/`.
-    pub kernel: String,
     /// Bytes of a thread's widest store.
     pub access_bytes: u32,
     /// Thread blocks.
@@ -122,12 +125,20 @@ impl Operator {
     /// Describes a dispatch on a GPU, which need not exist: merged dimensions, bytes, kernels with
     /// their estimates, grids, and why other kernels cannot run.
     pub fn explain(&self, target: &GpuTarget) -> Explanation {
-        explain_plan(&self.plan(), Some(target), CompileOptions::default())
+        self.explain_with(target, CompileOptions::default())
     }
 
     /// Describes a dispatch on a GPU if the operator is compiled with these options. Nothing is measured.
     pub fn explain_with(&self, target: &GpuTarget, options: CompileOptions) -> Explanation {
-        explain_plan(&self.plan(), Some(target), options)
+        // The fields are public. No GPU has none of these.
+        let target = GpuTarget {
+            multiprocessors: target.multiprocessors.max(1),
+            bandwidth: target.bandwidth.max(1),
+            clock: target.clock.max(1),
+            threads: target.threads.max(1),
+            ..*target
+        };
+        explain_plan(&self.plan(), &target, options)
     }
 }
 
@@ -136,86 +147,91 @@ impl CompiledOperator {
     /// and why other kernels cannot run.
     pub fn explain(&self) -> Explanation {
         let inner = &self.inner;
-        let target = self.device().context.as_ref().map(|context| &context.target);
-        let mut explanation = explain_plan(&inner.plan, target, inner.options);
-        for explained in &mut explanation.modes {
-            let mode = Mode::new(explained.in_place);
-            // Measured, other launches may have been chosen.
-            if let Some(launches) = inner.launcher.as_ref().and_then(|launcher| launcher.launches(mode)) {
-                explained.launches = launches.map(|launch| explain_launch(launch, inner.options)).collect();
-            }
-            mode.of(&inner.measured).iter().for_each(|measured| explained.add_measured(measured));
-            explained.kernels.sort_by_key(|of| (of.estimate, of.kernel.clone(), of.variant.clone()));
-        }
-        explanation
+        let (Some(launcher), Some(context)) = (&inner.launcher, &self.device().context) else {
+            return Explanation::new(&inner.plan, |_| Vec::new());
+        };
+        Explanation::new(&inner.plan, |mode| {
+            let chosen: Vec<Launch> = launcher.launches(mode).into_iter().flatten().cloned().collect();
+            let measured = mode.of(&inner.measured);
+            explain_kernels(&inner.plan, &context.target, mode, inner.options, &chosen, measured)
+        })
     }
 }
 
-/// Describes a plan on a GPU, or on the CPU if there is no target.
-pub(crate) fn explain_plan(plan: &OperatorPlan, target: Option<&GpuTarget>, options: CompileOptions) -> Explanation {
-    let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
-    let mode = |name, in_place, bytes| {
-        let (launches, kernels, rejected) = (Vec::new(), Vec::new(), Vec::new());
-        ExplainedMode { name, in_place, bytes, launches, kernels, rejected }
-    };
-    let mut modes = vec![mode(name, false, bytes)];
-    modes.extend(in_place.map(|bytes| mode("in place", true, bytes)));
-    if let Some(target) = target {
-        // The fields are public. No GPU has none of these.
-        let &GpuTarget { multiprocessors, bandwidth, clock, threads, .. } = target;
-        let [multiprocessors, bandwidth, clock, threads] =
-            [multiprocessors, bandwidth, clock, threads].map(|figure| figure.max(1));
-        let target = GpuTarget { multiprocessors, bandwidth, clock, threads, ..*target };
-        modes.iter_mut().for_each(|mode| mode.add_candidates(plan, &target, options));
+impl Explanation {
+    fn new(plan: &OperatorPlan, kernels: impl Fn(Mode) -> Vec<ExplainedKernel>) -> Self {
+        let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
+        let mut modes = vec![ExplainedMode { name, in_place: false, bytes, kernels: kernels(Mode::Copying) }];
+        if let Some(bytes) = in_place {
+            modes.push(ExplainedMode { name: "in place", in_place: true, bytes, kernels: kernels(Mode::InPlace) });
+        }
+        Self { dimensions, modes }
     }
-    Explanation { dimensions, modes }
 }
 
 impl ExplainedMode {
-    fn add_candidates(&mut self, plan: &OperatorPlan, target: &GpuTarget, options: CompileOptions) {
-        let mode = Mode::new(self.in_place);
-        let candidates = plan.candidates(target, mode);
-        let chosen: Vec<&Candidate> = chosen(candidates.iter(), plan.width()).collect();
-        self.launches = chosen.iter().map(|candidate| explain_launch(&candidate.launch, options)).collect();
-        for candidate in &candidates {
-            let kernel = ExplainedKernel::new(candidate);
-            let is_new = self.kernels.iter().all(|other| other.kernel != kernel.kernel);
-            let is_chosen = || chosen.iter().any(|chosen| std::ptr::eq(*chosen, candidate));
-            let is_known = || self.kernels.iter().any(|other| other.is(&kernel));
-            if candidate.estimate().is_some() && (is_new || is_chosen() && !is_known()) {
-                self.kernels.push(kernel);
-            }
-        }
-        let rejected = plan.rejected(target, mode).into_iter();
-        self.rejected =
-            rejected.map(|(kernel, reason)| RejectedKernel { kernel, reason: reason.to_string() }).collect();
-    }
-
-    /// Adds a measured time. A variant's first one stays.
-    fn add_measured(&mut self, candidate: &Candidate) {
-        let measured = ExplainedKernel::new(candidate);
-        match self.kernels.iter_mut().find(|known| known.is(&measured)) {
-            Some(known) => known.measured = known.measured.or(measured.measured),
-            None => self.kernels.push(measured),
-        }
+    /// Returns the launches of the chosen kernels, in the order in which a dispatch tries them.
+    pub fn launches(&self) -> impl Iterator<Item = &ExplainedLaunch> {
+        self.kernels.iter().filter_map(|kernel| match &kernel.outcome {
+            Outcome::Chosen(launch) => Some(launch),
+            _ => None,
+        })
     }
 }
 
-impl ExplainedKernel {
-    fn new(candidate: &Candidate) -> Self {
-        let kernel = candidate.launch.entry.name.to_owned();
-        Self { kernel, variant: candidate.variant(), estimate: candidate.estimate(), measured: candidate.time }
-    }
+/// Describes a plan whose kernels are chosen by their estimates.
+pub(crate) fn explain_plan(plan: &OperatorPlan, target: &GpuTarget, options: CompileOptions) -> Explanation {
+    Explanation::new(plan, |mode| {
+        let chosen = plan.select(target, mode, 0);
+        explain_kernels(plan, target, mode, options, &chosen, &[])
+    })
+}
 
-    /// Whether both are the same variant of one kernel.
-    fn is(&self, other: &Self) -> bool {
-        self.kernel == other.kernel && self.variant == other.variant
+/// The kernels of a mode, as [`ExplainedMode::kernels`] lists them.
+fn explain_kernels(
+    plan: &OperatorPlan,
+    target: &GpuTarget,
+    mode: Mode,
+    options: CompileOptions,
+    chosen: &[Launch],
+    measured: &[Candidate],
+) -> Vec<ExplainedKernel> {
+    let candidates = plan.candidates(target, mode);
+    let explain = |candidate: &Candidate, outcome| ExplainedKernel {
+        kernel: candidate.launch.entry.name.to_owned(),
+        variant: candidate.variant(),
+        estimate: candidate.estimate(),
+        measured: measured.iter().find(|measured| measured.launch == candidate.launch).and_then(|found| found.time),
+        outcome,
+    };
+    let mut kernels = Vec::new();
+    for launch in chosen {
+        let candidate = candidates.iter().find(|candidate| candidate.launch == *launch);
+        let candidate = candidate.expect("only candidates are chosen");
+        kernels.push(explain(candidate, Outcome::Chosen(explain_launch(launch, options))));
     }
+    let mut seen = Vec::new();
+    for candidate in &candidates {
+        let name = candidate.launch.entry.name;
+        let is_best = candidate.estimate().is_some() && !seen.contains(&name);
+        seen.push(name);
+        if chosen.contains(&candidate.launch) {
+            continue;
+        }
+        let possible = explain(candidate, Outcome::Possible);
+        if is_best || possible.measured.is_some() {
+            kernels.push(possible);
+        }
+    }
+    for (kernel, reason) in plan.rejected(target, mode) {
+        let outcome = Outcome::Rejected { reason: reason.to_string() };
+        kernels.push(ExplainedKernel { kernel, variant: String::new(), estimate: None, measured: None, outcome });
+    }
+    kernels
 }
 
 fn explain_launch(launch: &Launch, options: CompileOptions) -> ExplainedLaunch {
     ExplainedLaunch {
-        kernel: launch.entry.name.to_owned(),
         access_bytes: launch.access,
         blocks: launch.grid.blocks,
         threads: launch.grid.threads,
@@ -243,31 +259,51 @@ impl fmt::Display for Explanation {
             writeln!(f, "{}: {most}{} bytes must move", mode.name, mode.bytes)?;
             if mode.bytes == 0 {
                 writeln!(f, "  no kernel: nothing moves")?;
-            } else if mode.launches.is_empty() {
+            } else if mode.launches().next().is_none() {
                 writeln!(f, "  no kernel: the CPU runs it, on the calling thread")?;
             }
-            for launch in &mode.launches {
-                let ExplainedLaunch { kernel, access_bytes, blocks, threads, shared_memory, alignment, specialize } =
-                    launch;
-                writeln!(
-                    f,
-                    "  {kernel}: {access_bytes}-byte stores, grid {blocks} x {threads} threads, {shared_memory} bytes of shared memory per thread block, pointers at multiples of {alignment}, specialize={specialize}"
-                )?;
-            }
-            for ExplainedKernel { kernel, variant, estimate, measured } in &mode.kernels {
-                let microseconds = |time: &Option<Duration>, what| {
-                    time.map_or_else(String::new, |time| format!("{what} {:.2} µs", in_microseconds(time)))
-                };
-                let times = [microseconds(measured, "measured"), microseconds(estimate, "estimated")];
-                let times: Vec<String> = times.into_iter().filter(|text| !text.is_empty()).collect();
-                let comma = if variant.is_empty() { "" } else { ", " };
-                writeln!(f, "  {}: {kernel}{comma}{variant}", times.join(", "))?;
-            }
-            for RejectedKernel { kernel, reason } in &mode.rejected {
-                writeln!(f, "  not {kernel}: {reason}")?;
+            for kernel in &mode.kernels {
+                writeln!(f, "  {kernel}")?;
             }
         }
         Ok(())
+    }
+}
+
+/// Writes one line, such as `possible reverse_strips_4, strips of 64 bytes: estimated 4.00 µs`.
+impl fmt::Display for ExplainedKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match &self.outcome {
+            Outcome::Chosen(_) => "chosen",
+            Outcome::Possible => "possible",
+            Outcome::Rejected { .. } => "rejected",
+        };
+        write!(f, "{word} {}", self.kernel)?;
+        if !self.variant.is_empty() {
+            write!(f, ", {}", self.variant)?;
+        }
+        let mut facts = Vec::new();
+        if let Some(time) = self.measured {
+            facts.push(format!("measured {:.2} µs", in_microseconds(time)));
+        }
+        if let Some(time) = self.estimate {
+            facts.push(format!("estimated {:.2} µs", in_microseconds(time)));
+        }
+        match &self.outcome {
+            Outcome::Chosen(launch) => facts.push(launch.to_string()),
+            Outcome::Possible => {}
+            Outcome::Rejected { reason } => facts.push(reason.clone()),
+        }
+        write!(f, ": {}", facts.join(", "))
+    }
+}
+
+impl fmt::Display for ExplainedLaunch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { access_bytes, blocks, threads, shared_memory, alignment, specialize } = self;
+        write!(f, "{access_bytes}-byte stores, grid {blocks} x {threads} threads, ")?;
+        write!(f, "{shared_memory} bytes of shared memory per thread block, ")?;
+        write!(f, "pointers at multiples of {alignment}, specialize={specialize}")
     }
 }
 
@@ -285,6 +321,6 @@ mod tests {
         let operator = Device::cpu().create_operator(desc).expect("a valid operator");
         let h100: GpuTarget = "h100".parse().expect("a target");
         let zeros = GpuTarget { multiprocessors: 0, bandwidth: 0, clock: 0, l2_cache: 0, threads: 0, ..h100 };
-        assert!(!operator.explain(&zeros).modes[0].launches.is_empty());
+        assert!(operator.explain(&zeros).modes[0].launches().next().is_some());
     }
 }

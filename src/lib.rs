@@ -61,7 +61,7 @@ pub use dispatch::binding::{BindingTable, BufferBinding};
 pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use dispatch::graph::Graph;
 pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
-pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension, RejectedKernel};
+pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension, Outcome};
 pub use ops::{fill_value_sequence, reverse_subsequences};
 pub use options::{CompileOptions, ParseCompileOptionsError, Specialize};
 pub use validate::{

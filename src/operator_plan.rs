@@ -30,14 +30,6 @@ impl OperatorPlan {
         }
     }
 
-    /// Bytes of an element.
-    pub fn width(&self) -> u32 {
-        match self {
-            Self::FillValueSequence(plan) => plan.width,
-            Self::ReverseSubsequences(plan) => plan.width,
-        }
-    }
-
     /// Whether the output may be the first input.
     pub fn runs_in_place(&self) -> bool {
         match self {

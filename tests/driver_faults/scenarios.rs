@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use cudarc::driver::{result, sys};
 use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredSequence, ReversalArrays};
 use dml_cuda::{
-    Address, BufferBinding, CompileOptions, CompiledOperator, Device, DeviceError, Error, FeatureLevel, Operator,
-    RawStream, ScalarUnion, Specialize, TensorDataType,
+    Address, BufferBinding, CompileOptions, CompiledOperator, Device, DeviceError, Error, ExplainedLaunch,
+    ExplainedMode, FeatureLevel, Operator, RawStream, ScalarUnion, Specialize, TensorDataType,
 };
 
 type Done = Result<(), Box<dyn std::error::Error>>;
@@ -378,8 +378,8 @@ pub fn measured() -> Done {
     let measured: Vec<_> = found.kernels.iter().filter(|kernel| kernel.measured.is_some()).collect();
     measured.iter().for_each(|kernel| println!("KERNEL {}", kernel.kernel));
     match std::env::var("DOUBLE_FAST") {
-        Ok(fast) if !measured.is_empty() => assert_eq!(found.launches[0].kernel, fast),
-        _ => assert_eq!(found.launches, estimated.launches),
+        Ok(fast) if !measured.is_empty() => assert_eq!(found.kernels[0].kernel, fast),
+        _ => assert_eq!(chosen(&found), chosen(&estimated)),
     }
     operator.bind(&[(&data).into(), (&lengths).into()], &data)?.dispatch(&stream)?;
     assert_eq!((data.to_vec::<f32>()?, lengths.to_vec::<u32>()?), (vec![1.5; 16], vec![3, 8]));
@@ -391,6 +391,11 @@ pub fn measured() -> Done {
         kernel.operator.bind(&[(&data).into(), (&lengths).into()], &output)?.dispatch(&stream)?;
     }
     Ok(())
+}
+
+/// The names and launches of the chosen kernels.
+fn chosen(mode: &ExplainedMode) -> Vec<(&str, &ExplainedLaunch)> {
+    mode.kernels.iter().map(|kernel| kernel.kernel.as_str()).zip(mode.launches()).collect()
 }
 
 /// The names of the kernels that were timed to choose one.
@@ -405,7 +410,7 @@ pub fn measured_and_kept() -> Done {
     let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Always);
     let operator = device.compile_operator_with(&reversal(&device)?, options)?;
     let modes = operator.explain().modes;
-    let launches = modes.iter().flat_map(|mode| &mode.launches);
+    let launches = modes.iter().flat_map(|mode| mode.launches());
     let specialized = launches.filter(|launch| launch.specialize == Specialize::Always).count();
     println!("MEASURED {}\nSPECIALIZED {specialized}", measured_kernels(&operator).len());
     Ok(())
@@ -428,7 +433,7 @@ pub fn measured_by_threads() -> Done {
         let operator = device.compile_operator_with(&reversal(&device)?, options)?;
         for mode in operator.explain().modes {
             assert!(mode.kernels.iter().any(|kernel| kernel.measured.is_some()), "{mode:?}");
-            assert_eq!(mode.launches.last().map(|launch| launch.alignment <= 4), Some(true), "{mode:?}");
+            assert_eq!(mode.launches().last().map(|launch| launch.alignment <= 4), Some(true), "{mode:?}");
         }
         reverse(&device, &operator)
     })?)

@@ -15,7 +15,7 @@ use crate::cuda::{costs, estimate};
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 use crate::dml_cuda_testing::repository;
-use crate::explain::{explain_plan, ExplainedKernel};
+use crate::explain::{explain_plan, Outcome};
 use crate::operator_plan::OperatorPlan;
 use crate::plan::reverse_plan::Plan;
 use crate::CompileOptions;
@@ -170,7 +170,7 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                 let launches = reverse::select(&plan, target, mode, pointers);
                 let candidates = reverse::candidates(&plan, target, mode);
                 let operator = OperatorPlan::ReverseSubsequences(plan.clone());
-                let explained = explain_plan(&operator, Some(target), CompileOptions::default()).modes;
+                let explained = explain_plan(&operator, target, CompileOptions::default()).modes;
                 let runs = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
                 assert_eq!((launches.is_empty(), candidates.is_empty()), (!runs, !runs), "{what}");
                 assert!(candidates.is_sorted_by_key(|found| found.estimate()), "{what}");
@@ -187,15 +187,17 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                     assert!(bytes >= least * 0.999, "{what}: moves {bytes} of {least} bytes: {candidate:?}");
                 }
                 let mut least = u32::MAX;
-                for launch in &launches {
+                for (n, launch) in launches.iter().enumerate() {
                     // The least of those that accept more pointers than the launches before.
                     let first = candidates.iter().find(|found| found.launch.alignment < least).expect("itself");
                     assert_eq!(*launch, first.launch, "{what}");
-                    let is_shown =
-                        |of: &ExplainedKernel| of.kernel == launch.entry.name && of.variant == first.variant();
-                    let explained = &explained[mode as usize];
-                    assert!(explained.kernels.iter().any(is_shown), "{what}: {first:?}");
-                    assert!(pointers > 0 || explained.launches.len() == launches.len(), "{what}");
+                    // The launches for any pointers begin with those for aligned ones.
+                    let shown = &explained[mode as usize].kernels[n];
+                    let is_chosen = matches!(&shown.outcome, Outcome::Chosen(of) if of.alignment == launch.alignment);
+                    let is_it = shown.kernel == launch.entry.name && shown.variant == first.variant();
+                    assert!(is_chosen && is_it, "{what}: {first:?}");
+                    let count = explained[mode as usize].launches().count();
+                    assert!(pointers > 0 || count == launches.len(), "{what}");
                     least = launch.alignment;
                     let Grid { blocks, threads, shared } = launch.grid;
                     assert!(shared <= target.shared_memory && threads <= 1024, "{what}: {launch:?}");

@@ -36,39 +36,38 @@ Dispatchable 'rows'
     axis 2048, steps of InputTensor 1024, OutputTensor 1024
     size 1024, steps of InputTensor 1, SequenceLengthsTensor 0, OutputTensor 1
   copying: 536871168 bytes must move
-    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, specialize=in_graphs
-    estimated N µs: KERNEL
-    not reverse_packed_rows: a segment does not fit shared memory
+    chosen KERNEL: estimated N µs, N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, specialize=in_graphs
+    possible KERNEL: estimated N µs
+    rejected reverse_packed_rows: a segment does not fit shared memory
   in place: at most 536871168 bytes must move
-    KERNEL: N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, specialize=in_graphs
-    estimated N µs: KERNEL
-    not reverse_rows: it does not run in place
+    chosen KERNEL: estimated N µs, N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, specialize=in_graphs
+    possible KERNEL: estimated N µs
+    rejected reverse_rows: it does not run in place
 Dispatchable 'sequence'
   merged shape, outermost in the output's memory first:
     size 1000000, steps of OutputTensor 1, index 1
   fill: 4000000 bytes must move
-    fill_packed_4: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory per thread block, pointers at multiples of 4, specialize=never
+    chosen fill_packed_4: 16-byte stores, grid 977 x 256 threads, 0 bytes of shared memory per thread block, pointers at multiples of 4, specialize=never
 ";
-    // Keeps one launch, one estimate and the first reason of each mode. Which kernels they are changes with the costs.
+    // Keeps a chosen kernel, a possible one and the first reason of each mode. Which they are changes with the costs.
     let mut kept = String::new();
     for line in explained.lines() {
         let known = |start| kept.lines().last().is_some_and(|last| last.trim_start().starts_with(start));
         let line = match line.trim_start().split_once(": ") {
-            Some((estimate, _)) if estimate.ends_with(" µs") => "    estimated N µs: KERNEL".to_owned(),
-            Some((kernel, launch)) if kernel.starts_with("reverse_") => {
+            Some((kernel, facts)) if ["chosen reverse_", "possible "].iter().any(|start| kernel.starts_with(start)) => {
                 let mut text = String::new();
-                for character in launch.chars() {
+                for character in facts.chars() {
                     match character {
-                        '0'..='9' if text.ends_with('N') => {}
+                        '0'..='9' | '.' if text.ends_with('N') => {}
                         '0'..='9' => text.push('N'),
                         other => text.push(other),
                     }
                 }
-                format!("    KERNEL: {text}")
+                format!("    {} KERNEL: {text}", kernel.split(' ').next().expect("a word"))
             }
             _ => line.to_owned(),
         };
-        let again = kept.lines().last() == Some(&line) || line.starts_with("    not ") && known("not");
+        let again = kept.lines().last() == Some(&line) || line.starts_with("    rejected ") && known("rejected");
         if !again {
             kept += &format!("{line}\n");
         }
@@ -81,9 +80,12 @@ Dispatchable 'sequence'
     let output = explain(json!({ "wrong": fill("FLOAT32", json!([0]), json!(0), json!(1)), "columns": columns }));
     assert!(!output.status.success());
     let text = stdout(&output);
-    for line in
-        ["(tensor.sizes.nonzero)", "    fill_elements: 1-byte stores", "    not fill_packed: ", "    not fill_dense: "]
-    {
+    for line in [
+        "(tensor.sizes.nonzero)",
+        "    chosen fill_elements: 1-byte stores",
+        "    rejected fill_packed: ",
+        "    rejected fill_dense: ",
+    ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
 
@@ -119,30 +121,27 @@ fn text_of(plan: &Value) -> String {
     for mode in list(&plan["modes"]) {
         let most = if mode["in_place"] == true { "at most " } else { "" };
         lines.push(format!("{}: {most}{} bytes must move", text(&mode["mode"]), mode["bytes"]));
-        if list(&mode["launches"]).is_empty() {
+        if list(&mode["kernels"]).is_empty() {
             lines.push("  no kernel: the CPU runs it, on the calling thread".to_owned());
-        }
-        for launch in list(&mode["launches"]) {
-            let [kernel, bytes, blocks, threads, shared, alignment, specialize] =
-                ["kernel", "access_bytes", "blocks", "threads", "shared_memory", "alignment", "specialize"]
-                    .map(|name| text(&launch[name]));
-            lines.push(format!("  {kernel}: {bytes}-byte stores, grid {blocks} x {threads} threads, {shared} bytes of shared memory per thread block, pointers at multiples of {alignment}, specialize={specialize}"));
         }
         for kernel in list(&mode["kernels"]) {
             assert_eq!(kernel["measured_microseconds"], Value::Null);
+            let of = |name: &str| text(&kernel[name]);
             let comma = if kernel["variant"] == "" { "" } else { ", " };
-            let estimate = kernel["estimated_microseconds"].as_f64().expect("a number");
-            lines.push(format!(
-                "  estimated {estimate:.2} µs: {}{comma}{}",
-                text(&kernel["kernel"]),
-                text(&kernel["variant"])
-            ));
+            let mut facts = Vec::new();
+            if let Some(estimate) = kernel["estimated_microseconds"].as_f64() {
+                facts.push(format!("estimated {estimate:.2} µs"));
+            }
+            match of("outcome").as_str() {
+                "chosen" => facts.push(format!(
+                    "{}-byte stores, grid {} x {} threads, {} bytes of shared memory per thread block, pointers at multiples of {}, specialize={}",
+                    of("access_bytes"), of("blocks"), of("threads"), of("shared_memory"), of("alignment"), of("specialize")
+                )),
+                "rejected" => facts.push(of("reason")),
+                _ => {}
+            }
+            lines.push(format!("  {} {}{comma}{}: {}", of("outcome"), of("kernel"), of("variant"), facts.join(", ")));
         }
-        lines.extend(
-            list(&mode["rejected"])
-                .iter()
-                .map(|one| format!("  not {}: {}", text(&one["kernel"]), text(&one["reason"]))),
-        );
     }
     lines.iter().map(|line| format!("{line}\n")).collect()
 }

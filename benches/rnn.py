@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times RNNs over sequences of random lengths: packed by PyTorch, and this library's module by each way to give it
-lengths. Prints Markdown, and the figures that the rule in `dml_cuda.torch.rnn_choice` is held to. Without a GPU it times
-two threads of the CPU.
+lengths. Prints Markdown, and the figures that the rule in `dml_cuda.torch.rnn_choice` is held to. Without a GPU it
+times two threads of the CPU.
 
 Usage: PYTHONPATH=python/src python3 benches/rnn.py PART... where PART is one of
   sizes          the LSTMs of README.md, in both directions and in one

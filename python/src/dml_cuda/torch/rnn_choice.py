@@ -7,9 +7,9 @@
 
 Only lengths on the host can choose: to look at lengths on a GPU is to wait for it, so they run padded.
 
-The choice is a rule, and no estimate of times. On a GPU, padding pays where cuDNN has an algorithm for padded input that
-it does not have for packed input. On a CPU, padding pays for oneDNN's LSTMs, because packing calls them once a step.
-benches/results.md links the times that the constants come from."""
+The choice is a rule, and no estimate of times. On a GPU, padding pays where cuDNN has an algorithm for padded input
+that it does not have for packed input. On a CPU, padding pays for oneDNN's LSTMs, because packing calls them once a
+step. benches/results.md links the times that the constants come from."""
 
 import logging
 import os
@@ -22,12 +22,13 @@ import torch
 from .operators import watched
 
 # Batches of at most this number of steps are packed: what a padded call does once takes longer than their steps.
-SHORT = 12
-# The same for PyTorch's packs on a GPU, which are padded before the call and packed after it, in a dozen launches.
+SHORT = 15
+# PyTorch's packs on a GPU need more steps: a dozen launches pad them before the call and pack them after it.
 SHORT_PACK = 40
 # Below this share of filled rows, training on a GPU is packed, because memory grows with the padded batch.
 SPARSE = 0.25
 # A padded pass of oneDNN's computes this number of padding rows in each step for less than a packed call's overhead.
+# Without gradients, batches of fewer sequences are packed: their steps are too small for oneDNN on some processors.
 FEW_ROWS = 8
 # More segments of time compute less padding, and each costs a call, and a copy of the weights' gradients in training.
 SEGMENTS = 4
@@ -118,7 +119,7 @@ def _has_few_padding_rows(batch: Batch) -> bool:
 
 def may_gain(x: torch.Tensor, batch: Batch, is_kept: bool) -> bool:
     """Whether any RNN runs such a batch padded. Without gradients an LSTM on a CPU is packed where each step would
-    compute much padding: packed calls then have little overhead."""
+    compute much padding or has few sequences: packed calls then have little overhead."""
     if batch.steps <= (SHORT if is_kept or not x.is_cuda else SHORT_PACK):
         return False
     with_gradients = torch.is_grad_enabled()
@@ -126,7 +127,7 @@ def may_gain(x: torch.Tensor, batch: Batch, is_kept: bool) -> bool:
         is_sparse = with_gradients and batch.rows < SPARSE * batch.steps * batch.size
         return x.dtype != torch.float64 and not is_sparse
     is_onednn = x.dtype == torch.float32 and torch.backends.mkldnn.enabled
-    return is_onednn and (with_gradients or _has_few_padding_rows(batch))
+    return is_onednn and (with_gradients or (batch.size >= FEW_ROWS and _has_few_padding_rows(batch)))
 
 
 def has_faster_pass(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: int) -> bool:

@@ -164,15 +164,6 @@ struct Segments {
 }  // namespace segments
 
 namespace rows {
-static constexpr u32 VECTORS_PER_THREAD = 2;
-
-struct Rows {
-    Reverse r;  // dims: with the axis among them; strides in elements
-    FastDiv vectors_per_row;
-    u32 row_bytes;
-    u32 element_bytes;
-};
-
 static constexpr u32 MIN_JOINED_ROW = 16;   // bytes of a row that is joined from two reads, in place
 static constexpr u32 RUN_SLACK_BEFORE = 1;  // vectors of shared memory that unaligned reads reach before a run
 static constexpr u32 RUN_SLACK_BEHIND = 2;  // and behind it
@@ -185,7 +176,7 @@ struct RowTiles {
     u32 rows_per_tile;      // 1 if tiles are parts of a row
     u32 tile_row_bytes;     // bytes of a row that are in a tile
     u32 element_bytes;
-    u32 reserved;
+    u32 group_size_log2;  // out of place: log2 of the threads per tile
 };
 }  // namespace rows
 

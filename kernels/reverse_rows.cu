@@ -5,15 +5,12 @@
 //   | row 0 | row 1 | ... | row T-1 |    one inner block: rows change places, the bytes of a row keep their order
 //
 // Algorithm
-//   `rows` copies long rows vector by vector, directly in global memory. `packed_rows` stages whole inner blocks
-//   (segments.cuh). `row_tiles` stages tiles of inner blocks that are too large for that: several whole rows, or a part
-//   of one row. The last two reverse rows in shared memory and write 16-byte vectors.
+//   `packed_rows` stages whole inner blocks (segments.cuh). `row_tiles` stages tiles of inner blocks that are too large
+//   for that: several whole rows, or a part of one row. Both reverse rows in shared memory and write 16-byte vectors.
 //
 // Mapping of threads to vectors
-//   Neighbouring threads write neighbouring vectors. In `rows` a thread takes a few vectors of output rows, in
-//   `packed_rows` a thread group takes an inner block, and in `row_tiles` a thread block takes a tile.
-//
-// Variants: `rows` (out of place only), `packed_rows` and `row_tiles`.
+//   Neighbouring threads write neighbouring vectors. In `packed_rows` a thread group takes an inner block, and in
+//   `row_tiles` a thread block takes a tile. Out of place, rows that are not adjacent get a thread group each.
 //
 // In-place safety: a whole inner block belongs to one thread group, and a tile with the rows that change places with it
 // to one thread block. Either reads all of it before a barrier and writes only after it. The sections below have the
@@ -21,57 +18,6 @@
 #include "segments.cuh"
 
 using namespace rows;
-
-// ---- Rows ---------------------------------------------------------------------------------------------------
-// Out of place. An item is a 16-byte vector of an output row. Vectors that contain an end of the row are stored in
-// part.
-
-__device__ __forceinline__ void copy_rows(const Rows& p) {
-    const Bounds bounds = input_bounds(p.r);
-    const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * VECTORS_PER_THREAD) + threadIdx.x;
-    const i64 size = p.row_bytes;
-    u8* out[VECTORS_PER_THREAD];
-    i64 begin[VECTORS_PER_THREAD];
-    uint4 low[VECTORS_PER_THREAD], high[VECTORS_PER_THREAD];
-    u32 shift[VECTORS_PER_THREAD];
-    Position at_row[VECTORS_PER_THREAD];
-    Length length[VECTORS_PER_THREAD];
-    // Issues all loads before it waits for the first. Past the last item, it loads the last one again.
-#pragma unroll
-    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
-        const u32 item = static_cast<u32>(min(first + k * THREADS, p.r.items - 1ull));
-        const u32 row = divide(item, p.vectors_per_row);
-        begin[k] = static_cast<i64>(item - row * p.vectors_per_row.divisor) * 16;
-        at_row[k] = locate(row, p.r);
-        length[k] = load_length(at_row[k].length, p.r);
-    }
-#pragma unroll
-    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
-        const u32 from = source(at_row[k].t, clamp_length(length[k], p.r));
-        u8* const run = static_cast<u8*>(p.r.out) + static_cast<u64>(at_row[k].out) * p.element_bytes +
-                        static_cast<u64>(at_row[k].t) * p.r.axis_out_stride * p.element_bytes;
-        begin[k] -= lead_of(run);
-        out[k] = first + k * THREADS < p.r.items && begin[k] < size ? run + begin[k] : nullptr;
-        const u8* const in = static_cast<const u8*>(p.r.input) + static_cast<u64>(at_row[k].in) * p.element_bytes +
-                             static_cast<u64>(from) * p.r.axis_in_stride * p.element_bytes + begin[k];
-        shift[k] = lead_of(in);
-        low[k] = high[k] = make_uint4(0, 0, 0, 0);
-        if (!out[k]) continue;
-        const u8* const vectors = in - shift[k];
-        if (vectors >= bounds.begin && vectors + 32 <= bounds.end) {
-            low[k] = *reinterpret_cast<const uint4*>(vectors);
-            if (shift[k] != 0) high[k] = *reinterpret_cast<const uint4*>(vectors + 16);
-        } else {
-            low[k] = load_vec16(vectors, bounds);
-            high[k] = load_vec16(vectors + 16, bounds);
-        }
-    }
-#pragma unroll
-    for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) {
-        const uint4 value = shift_pair(low[k], high[k], shift[k]);
-        if (out[k]) store_partial<1>(out[k], value, clamp_to_vec16(-begin[k]), clamp_to_vec16(size - begin[k]));
-    }
-}
 
 // ---- Rows of bytes in reverse order, in place ---------------------------------------------------------------
 // A run of whole rows is in shared memory. Swapping units there (`ReverseInShared`) moves rows of bytes one byte at a
@@ -141,7 +87,6 @@ __device__ __forceinline__ void swap_packed_rows(const Segments& p) {
 //   | row 0 | ... | tile: rows r .. r+n-1 | ...                         |    below the length
 //   | ...                         | its source: rows L-r-n .. L-r-1 | ... |
 
-// The tile of this thread block.
 struct RowTile {
     Position block;
     u32 row;     // the tile's first
@@ -149,10 +94,10 @@ struct RowTile {
     int bytes;   // bytes of each row that are in the tile
 };
 
-__device__ __forceinline__ RowTile this_tile(const RowTiles& p) {
+__device__ __forceinline__ RowTile nth_tile(const RowTiles& p, u32 index) {
     RowTile tile;
-    const u32 block = divide(blockIdx.x, p.tiles_per_data_block);
-    const u32 n = blockIdx.x - block * p.tiles_per_data_block.divisor;
+    const u32 block = divide(index, p.tiles_per_data_block);
+    const u32 n = index - block * p.tiles_per_data_block.divisor;
     const u32 rows = divide(n, p.parts_per_row);
     tile.block = locate(block, p.r);
     tile.row = rows * p.rows_per_tile;
@@ -160,6 +105,9 @@ __device__ __forceinline__ RowTile this_tile(const RowTiles& p) {
     tile.bytes = static_cast<int>(min(p.tile_row_bytes, p.row_bytes.divisor - tile.column));
     return tile;
 }
+
+// The most vectors of a tile's run.
+__device__ __forceinline__ u32 most_vectors(const RowTiles& p) { return p.rows_per_tile * p.tile_row_bytes / 16 + 2; }
 
 // Writes a run of bytes from shared memory, where the run begins at byte `from`.
 template <u32 W>
@@ -175,27 +123,30 @@ __device__ __forceinline__ void write_run(u8* out, u32 from, int bytes, u32 thre
 // stay.
 template <class Unit>
 __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
-    const RowTile tile = this_tile(p);
+    const ThreadGroup group = this_group(p.group_size_log2);
+    const bool exists = group.index < p.r.items;  // the last thread block may have groups without a tile
+    const RowTile tile = nth_tile(p, exists ? group.index : 0);
     const Length loaded = load_length(tile.block.length, p.r);
-    const u32 rows = min(p.rows_per_tile, p.r.axis_size - tile.row);
+    const u32 rows = exists ? min(p.rows_per_tile, p.r.axis_size - tile.row) : 0;
     const int bytes = static_cast<int>(rows) * tile.bytes;
     const u8* const from = static_cast<const u8*>(p.r.input) + static_cast<u64>(tile.block.in) * p.element_bytes +
                            static_cast<u64>(tile.row) * p.r.axis_in_stride * p.element_bytes + tile.column;
-    const u32 lead = lead_of(from), begin = RUN_SLACK_BEFORE * 16 + lead;
-    stage_run(smem + RUN_SLACK_BEFORE, from - lead, (lead + bytes + 15) / 16, whole_block(), input_bounds(p.r));
+    const u32 lead = lead_of(from), at_vector = RUN_SLACK_BEFORE + group.in_block * (most_vectors(p) + RUN_SLACK_BEHIND);
+    const u32 begin = at_vector * 16 + lead;
+    stage_run(smem + at_vector, from - lead, exists ? (lead + bytes + 15) / 16 : 0, group, input_bounds(p.r));
     const u32 length = clamp_length(loaded, p.r);
     const u32 reversed = length > tile.row ? min(rows, length - tile.row) : 0;
     const int reversed_bytes = static_cast<int>(reversed) * tile.bytes;
-    __syncthreads();
-    if (reversed > 1) {
-        const ReverseInShared<Unit, false> reverse(p.row_bytes, threadIdx.x, THREADS);
+    sync(group);
+    if (reversed > 1) {  // then the group is the thread block
+        const ReverseInShared<Unit, false> reverse(p.row_bytes, group.thread, group.size);
         reverse(reinterpret_cast<u8*>(smem) + begin, reversed_bytes);
         __syncthreads();
     }
     const auto write = [&](u32 row, u32 at, int size) {
         u8* const out = static_cast<u8*>(p.r.out) + static_cast<u64>(tile.block.out) * p.element_bytes +
                         static_cast<u64>(row) * p.r.axis_out_stride * p.element_bytes + tile.column;
-        write_run<sizeof(Unit)>(out, begin + at, size, threadIdx.x, THREADS);
+        write_run<sizeof(Unit)>(out, begin + at, size, group.thread, group.size);
     };
     write(length - tile.row - reversed, 0, reversed_bytes);
     write(tile.row + reversed, reversed_bytes, bytes - reversed_bytes);
@@ -210,7 +161,7 @@ static constexpr u32 HALF = THREADS / 2;
 
 template <class Unit>
 __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
-    const RowTile tile = this_tile(p);
+    const RowTile tile = nth_tile(p, blockIdx.x);
     const u32 length = lane_length(tile.block.length, p.r);
     if (tile.row >= length / 2) return;  // the same for all threads
     const u32 rows = min(p.rows_per_tile, length / 2 - tile.row);
@@ -224,8 +175,7 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
     const u8* const from = block + (in_front ? tile.row : mirror) * stride;
     u8* const to = block + (in_front ? mirror : tile.row) * stride;
     const u32 lead = lead_of(from);
-    const u32 vectors = p.rows_per_tile * p.tile_row_bytes / 16 + 2;  // the most of a run
-    const u32 at_vector = RUN_SLACK_BEFORE + (in_front ? 0 : vectors + RUN_SLACK_BEHIND);
+    const u32 at_vector = RUN_SLACK_BEFORE + (in_front ? 0 : most_vectors(p) + RUN_SLACK_BEHIND);
     stage_run(smem + at_vector, from - lead, (lead + bytes + 15) / 16, ThreadGroup{HALF, thread, 0, 0}, input_bounds(p.r));
     __syncthreads();
     if (rows > 1 && joins_rows<Unit>(p.row_bytes)) {
@@ -238,7 +188,6 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
     write_run<sizeof(Unit)>(to, at_vector * 16 + lead, bytes, thread, HALF);
 }
 
-ENTRY((THREADS), Rows, reverse_rows, copy_rows)
 ENTRIES_TO_2((THREADS), Segments, reverse_packed_rows, copy_segments, false)
 ENTRIES_TO_4((THREADS, 6), Segments, reverse_packed_rows_in_place, swap_packed_rows)
 ENTRIES_TO_4((THREADS, 8), RowTiles, reverse_row_tiles, copy_row_tiles)

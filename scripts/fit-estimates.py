@@ -2,8 +2,8 @@
 """Fits the costs of src/cuda/estimate.rs to measured times: fit-estimates.py [TARGET-NAME.csv[.gz]...]
 
 `dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen. A
-kernel's time is that of the specialized one, because CUDA graphs run that, unless the entry point stays generic. Where
-only the generic one was recorded, what is not the memory's time is shortened as on average of the entry point.
+kernel's time is that of the specialized one, because CUDA graphs run that. Where only the generic one was recorded,
+what is not the memory's time is shortened as on average of the entry point.
 Without arguments it takes benches/record/times. Prints how well the estimates choose on layouts that the fit has not
 seen, and writes src/cuda/costs.rs. Needs numpy, pandas and scipy.
 """
@@ -94,31 +94,12 @@ def load(path):
     return joined
 
 
-def slower_specialized(data):
-    """Entry points that stay generic, and from how many bytes of a tensor on: from there, at least three of their
-    layouts, and a tenth, are more than 3 % longer specialized. What is never chosen there does not count."""
-    may_be_chosen = data.us <= 1.25 * data.groupby(["layout", "mode"]).us.transform("min")
-    timed = data[data.specialized_us.notna() & may_be_chosen].copy()
-    sizes = timed["sizes"].str.split("x").map(lambda of: np.prod([float(size) for size in of]))
-    timed["bytes"] = sizes * timed["width"]
-    timed["is_slower"] = timed.specialized_us > 1.03 * timed.us
-    found = []
-    for kernel, of in timed.groupby("kernel"):
-        for least in (0, 1 << 20, 1 << 22, 1 << 24, 1 << 26):
-            large = of[of.bytes >= least].groupby("layout").is_slower.any()
-            if large.sum() >= 3 and large.mean() >= 0.1:
-                found.append((kernel, least))
-                break
-    return found
-
-
-def captured(data, generic, memory):
+def captured(data, memory):
     """The time of each launch in a captured call. Specialization shortens what is not the memory's time."""
     memory = np.minimum(memory, 0.7 * data.us)
     rest = data.us - memory
     gain = ((data.specialized_us - memory) / rest).groupby(data.kernel).median()
-    specialized = data.specialized_us.fillna(memory + rest * data.kernel.map(gain).fillna(1))
-    return data.us.where(data.kernel.isin([kernel for kernel, _ in generic]), specialized)
+    return data.specialized_us.fillna(memory + rest * data.kernel.map(gain).fillna(1))
 
 
 def estimate(logarithms, terms):
@@ -201,9 +182,8 @@ def main():
     files = [pathlib.Path(argument) for argument in sys.argv[1:]]
     files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
     data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
-    generic = slower_specialized(data)
     terms = np.array([text.split() for text in data.terms], float)
-    data["generic_us"], data["us"] = data.us, captured(data, generic, terms[:, TERMS.index("memory")])
+    data["generic_us"], data["us"] = data.us, captured(data, terms[:, TERMS.index("memory")])
     # Only kernels that have one mode are fitted. The choices that are reported are among all kernels.
     timed = (data.us.notna() & ~data.copies).to_numpy()
     data["choice"] = data.layout + " " + data["mode"]
@@ -242,10 +222,10 @@ def main():
         print(f"{kernel:36} {of_kernel.sum():6} {np.sqrt((weight * errors**2).sum() / weight.sum()):8.3f}")
         mode, family, unit = re.fullmatch(r"(copying|in place) (\w+) (\d+)", kernel).groups()
         families.setdefault(family, {}).setdefault(mode, {})[int(unit)] = costs
-    write(families, kernels, ", ".join(path.name.split(".")[0] for path in files), generic)
+    write(families, kernels, ", ".join(path.name.split(".")[0] for path in files))
 
 
-def write(families, kernels, files, generic):
+def write(families, kernels, files):
     """A line for each kernel. Costs of one without times would be lost, or be those of another width."""
     path = ROOT / "src/cuda/costs.rs"
     needed = set(kernels)
@@ -270,8 +250,6 @@ def write(families, kernels, files, generic):
                     text += "\n    [" + ", ".join(f"{cost:#.4g}" if cost >= 1e-4 else "0.0" for cost in costs).replace("., ", ".0, ") + "],"
             text += "\n], " if units else "], "
         text = text[:-2] + "] };\n\n"
-    rows = ", ".join(f'("{kernel}", {least})' for kernel, least in generic)
-    text += f"/// Entry points that are slower specialized, and the bytes of a tensor from which they are.\npub(crate) static GENERIC: &[(&str, u64)] = &[{rows}];\n"
     path.write_text(text)
     print(f"\n{path.relative_to(ROOT)} is written")
 

@@ -237,7 +237,7 @@ fn explain_launch(launch: &Launch, options: CompileOptions) -> ExplainedLaunch {
         threads: launch.grid.threads,
         shared_memory: launch.grid.shared,
         alignment: launch.alignment,
-        specialize: launch.variable.map_or(Specialize::Never, |_| options.specialize),
+        specialize: if launch.entry.specializable { options.specialize } else { Specialize::Never },
     }
 }
 

@@ -164,17 +164,6 @@ const _: () = assert!(size_of::<Segments>() == 368);
 
 pub mod rows {
 use super::*;
-pub const VECTORS_PER_THREAD: u32 = 2;
-
-#[repr(C)]
-#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
-pub struct Rows {
-    pub r: Reverse,
-    pub vectors_per_row: FastDiv,
-    pub row_bytes: u32,
-    pub element_bytes: u32,
-}
-const _: () = assert!(size_of::<Rows>() == 344);
 pub const MIN_JOINED_ROW: u32 = 16;
 pub const RUN_SLACK_BEFORE: u32 = 1;
 pub const RUN_SLACK_BEHIND: u32 = 2;
@@ -189,7 +178,7 @@ pub struct RowTiles {
     pub rows_per_tile: u32,
     pub tile_row_bytes: u32,
     pub element_bytes: u32,
-    pub reserved: u32,
+    pub group_size_log2: u32,
 }
 const _: () = assert!(size_of::<RowTiles>() == 384);
 }

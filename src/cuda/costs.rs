@@ -88,10 +88,6 @@ pub(crate) static ROW_TILES: FamilyCosts = FamilyCosts { name: "row_tiles", mode
     [1.584, 1.000, 0.0, 8.468, 0.0],
 ]] };
 
-pub(crate) static ROWS: FamilyCosts = FamilyCosts { name: "rows", modes: [&[
-    [1.919, 1.462, 2.511, 0.0, 0.0],
-], &[]] };
-
 pub(crate) static SMALL: FamilyCosts = FamilyCosts { name: "small", modes: [&[
     [1.000, 1.273, 0.4679, 6.331, 0.08250],
     [1.000, 1.294, 0.9791, 6.332, 0.07191],
@@ -178,6 +174,3 @@ pub(crate) static VECTORS: FamilyCosts = FamilyCosts { name: "vectors", modes: [
     [1.363, 1.090, 1.236, 12.42, 0.0],
     [1.379, 1.189, 2.060, 2.639, 0.0],
 ], &[]] };
-
-/// Entry points that are slower specialized, and the bytes of a tensor from which they are.
-pub(crate) static GENERIC: &[(&str, u64)] = &[("reverse_rows", 0)];

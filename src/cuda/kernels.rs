@@ -6,9 +6,6 @@ use crate::mode::Mode;
 /// PTX by the name of its kernel file, from build.rs.
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
-/// Ranges of bytes of a structure.
-pub(crate) type Variable = &'static [(usize, usize)];
-
 /// Entry points of one kernel file that differ only in a template argument, such as the width of an element, and in the
 /// mode.
 #[derive(Debug)]
@@ -19,8 +16,8 @@ pub(crate) struct Family {
     /// Whether its kernels that copy are also right in place: a thread, a thread group, a thread block or a cluster
     /// reads all of what it writes before it writes, and no other uses what it reads there.
     pub copies_in_place: bool,
-    /// The bytes of its parameters from which a specialized kernel loads. `None` if it is always generic.
-    variable: Option<Variable>,
+    /// Whether its kernels may be compiled for the sizes of an operator.
+    specializable: bool,
     /// The variants of each mode with their names, in the order of `Mode::ALL`.
     entries: [&'static [(&'static str, &'static str)]; 2],
 }
@@ -40,7 +37,7 @@ impl Family {
     }
 
     fn named(&self, name: &'static str) -> Entry {
-        Entry { file: self.file, variable: self.variable, name }
+        Entry { file: self.file, specializable: self.specializable, name }
     }
 
     /// The entry points of all modes.
@@ -54,8 +51,8 @@ impl Family {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub file: &'static str,
-    /// The bytes of its parameters from which it loads when it is specialized. `None` if it is always generic.
-    pub variable: Option<Variable>,
+    /// Whether it may be compiled for the sizes of an operator.
+    pub specializable: bool,
     pub name: &'static str,
 }
 
@@ -77,9 +74,6 @@ pub(crate) fn only(ptx: &str, entry: &str) -> String {
     [head, BEGIN, body].concat()
 }
 
-/// The addresses.
-const POINTERS: Variable = &[(0, 24)];
-
 macro_rules! kernels {
     ($($file:literal, specializable: $specializable:literal {
         $($family:ident: $prefix:literal $($variant:literal)* $(, in place $($in_place:literal)*)? $(, copies_in_place: $copies:literal)?;)*
@@ -88,7 +82,7 @@ macro_rules! kernels {
             file: $file,
             name: $prefix,
             copies_in_place: false $(|| $copies)?,
-            variable: if $specializable { Some(POINTERS) } else { None },
+            specializable: $specializable,
             entries: [
                 &[$(($variant, concat!($prefix, $variant))),*],
                 &[$($(($in_place, concat!($prefix, "_in_place", $in_place))),*)?],
@@ -116,7 +110,6 @@ kernels! {
         PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4", in place "_1" "_2", copies_in_place: true;
     }
     "reverse_rows", specializable: true {
-        ROWS: "reverse_rows" "";
         PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4", copies_in_place: true;
         ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use super::kernels::{Entry, Variable};
+use super::kernels::Entry;
 
 /// Thread blocks, and the resources of an SM that each takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,6 @@ pub(crate) struct Grid {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Launch {
     pub entry: Entry,
-    /// [`Entry::variable`], or `None` if the generic kernel is faster for this launch.
-    pub variable: Option<Variable>,
     pub grid: Grid,
     /// The required alignment of the first input's and the output's pointers.
     pub alignment: u32,
@@ -51,7 +49,7 @@ pub(crate) fn words<P: Pod>(params: P) -> Box<[u64]> {
 impl Launch {
     /// A launch that has no parameters yet.
     pub fn new(entry: Entry, grid: Grid, alignment: u32, access: u32) -> Self {
-        Self { entry, variable: entry.variable, grid, alignment, access, params: Box::default() }
+        Self { entry, grid, alignment, access, params: Box::default() }
     }
 
     /// The parameters with these pointers. Does not allocate.

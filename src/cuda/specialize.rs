@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 
-use super::kernels::Variable;
+/// Bytes of the addresses, with which every structure of parameters begins.
+const ADDRESSES: usize = 24;
 
 /// Replaces loads of `params`, the structure that a kernel takes, by its values, and the size of the thread block by
-/// `threads`. Loads that begin in one of the ranges `variable` stay, and those from a computed address, such as an
-/// element of an array. `ptx` has one entry point, and is written as nvcc does: one instruction in a line.
-pub(crate) fn specialize(ptx: &str, params: &[u64], variable: Variable, threads: u32) -> String {
+/// `threads`. Loads of addresses stay, and those from a computed place, such as an element of an array. `ptx` has one
+/// entry point, and is written as nvcc does: one instruction in a line.
+pub(crate) fn specialize(ptx: &str, params: &[u64], threads: u32) -> String {
     let bytes: &[u8] = bytemuck::cast_slice(params);
     let addresses = addresses(ptx);
     let mut specialized = String::with_capacity(ptx.len());
@@ -16,7 +17,7 @@ pub(crate) fn specialize(ptx: &str, params: &[u64], variable: Variable, threads:
         let constants = match Instruction::of(line) {
             Some(Instruction { opcode: "mov.u32" | "mov.b32", to, from: "%ntid.x" }) => constant(to, threads.into()),
             Some(Instruction { opcode, to, from }) if opcode.starts_with("ld.param.") => offset(from, &addresses)
-                .filter(|at| !variable.iter().any(|range| (range.0..range.1).contains(at)))
+                .filter(|&at| at >= ADDRESSES)
                 .and_then(|at| constants(opcode, to, bytes.get(at..)?)),
             _ => None,
         };
@@ -120,12 +121,12 @@ mod tests {
         loads.map(load).collect()
     }
 
-    /// The entry points that may be specialized: the name, what varies, and the PTX in kernels/prebuilt.
-    fn entries() -> impl Iterator<Item = (&'static str, Variable, String)> {
+    /// The entry points that may be specialized: the name, and the PTX in kernels/prebuilt.
+    fn entries() -> impl Iterator<Item = (&'static str, String)> {
         FAMILIES.iter().flat_map(|family| family.all()).filter_map(|entry| {
             let file = repository(&format!("kernels/prebuilt/{}.ptx", entry.file));
             let ptx = only(&std::fs::read_to_string(file).expect("the prebuilt PTX"), entry.name);
-            Some((entry.name, entry.variable?, ptx))
+            entry.specializable.then_some((entry.name, ptx))
         })
     }
 
@@ -133,9 +134,9 @@ mod tests {
     #[test]
     fn the_loads_of_every_entry_point_are_those_in_the_golden_file() {
         let mut found = "entry point: loads of constants, loads that stay because the bytes vary, because the address is computed\n".to_owned();
-        for (name, variable, ptx) in entries() {
+        for (name, ptx) in entries() {
             let before = loads(&ptx);
-            let after = loads(&specialize(&ptx, &[0; 80], variable, 256));
+            let after = loads(&specialize(&ptx, &[0; 80], 256));
             let computed = after.iter().filter(|(at, ..)| at.is_none()).count();
             let (folded, vary) = (before.len() - after.len(), after.len() - computed);
             let _ = writeln!(found, "{name}: {folded}, {vary}, {computed}");
@@ -150,13 +151,12 @@ mod tests {
     /// Each value that is folded changes its line, and nothing else changes the text but the size of the thread block.
     #[test]
     fn the_text_depends_on_what_it_folds_and_on_nothing_else() {
-        for (name, variable, ptx) in entries() {
-            let of = |params: &[u8], threads| specialize(&ptx, bytemuck::cast_slice(params), variable, threads);
+        for (name, ptx) in entries() {
+            let of = |params: &[u8], threads| specialize(&ptx, bytemuck::cast_slice(params), threads);
             let (mut folded, mut others) = (bytemuck::cast_slice(&[0u64; 80]).to_vec(), vec![1; 640]);
             let mut values = 0;
             for (at, size, registers) in loads(&ptx) {
-                let is_folded = |at: &usize| !variable.iter().any(|range| (range.0..range.1).contains(at));
-                let Some(at) = at.filter(is_folded) else { continue };
+                let Some(at) = at.filter(|&at| at >= ADDRESSES) else { continue };
                 folded[at..at + size].fill(1);
                 others[at..at + size].fill(0);
                 values += registers;
@@ -175,6 +175,6 @@ mod tests {
         let ptx = "\tmov.b64 \t%rd1, k_param_0;\n\tadd.s64 \t%rd2, %rd1, 24;\n\t@%p1 mov.u64 \t%rd2, %rd3;\n\tld.param.u32 \t%r1, [%rd2+4];\n\tld.param.v2.u32 \t{%r2, %r3}, [%rd1+32];\n";
         let expected =
             ptx.replace("\tld.param.v2.u32 \t{%r2, %r3}, [%rd1+32];\n", "\tmov.u32 \t%r2, 5;\n\tmov.u32 \t%r3, 6;\n");
-        assert_eq!(specialize(ptx, &[1, 2, 3, 4, 5 | 6 << 32], &[(0, 24)], 1), expected);
+        assert_eq!(specialize(ptx, &[1, 2, 3, 4, 5 | 6 << 32], 1), expected);
     }
 }

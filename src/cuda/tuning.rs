@@ -45,12 +45,11 @@ pub mod segments {
 pub mod rows {
     //! reverse_rows.cu
 
-    /// Shorter rows consist of their two ends.
-    pub const MIN_ROW_BYTES: u64 = 32;
     /// Bytes of a tile; in place there are two.
     pub const TILE_BYTES: [u32; 2] = [4 << 10, 8 << 10];
-    /// Rows that are not adjacent get a thread block each, or several. Shorter ones leave most of its threads idle.
-    pub const MIN_LONE_ROW_BYTES: u64 = 256;
+    /// Rows that are not adjacent are tiles of their own. Out of place, shorter ones consist of their two ends. In
+    /// place, each takes a thread block, and shorter ones leave most of its threads idle.
+    pub const MIN_LONE_ROW_BYTES: [u64; 2] = [32, 256];
 }
 
 pub mod lanes {

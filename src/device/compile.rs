@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::address::{Address, RawStream};
 use crate::cuda::select::Candidate;
-use crate::cuda::{load, load_briefly, Context, Launch, Launcher, Loaded, Mode, StreamHandle};
+use crate::cuda::{load, load_briefly, Context, Launcher, Loaded, Mode, StreamHandle};
 use crate::device::measure::{fastest, times};
 use crate::device::operator::{CompiledOperator, Inner, Operator};
 use crate::device::Device;
@@ -139,10 +139,8 @@ impl Device {
         let candidates = plan.candidates(&context.target, mode);
         let launches = candidates.iter().map(|found| found.launch.clone());
         let options = CompileOptions::default().with_specialize(Specialize::Never);
-        let loaded = load(context, launches, options)?;
-        let specialized = |of: &Candidate| Launch { variable: of.launch.entry.variable, ..of.launch.clone() };
-        let specialized = candidates.iter().map(specialized);
-        let specialized = load_briefly(context, specialized)?;
+        let loaded = load(context, launches.clone(), options)?;
+        let specialized = load_briefly(context, launches)?;
         let times = |loaded| times(operator, context, mode, 0, ROUNDS, loaded);
         let times = times(&loaded)?.into_iter().zip(times(&specialized)?);
         let usual = selected(operator, &plan, context, options, Dispatches::default(), &mut Default::default())?;
@@ -165,7 +163,7 @@ impl Device {
                 alignment: found.launch.alignment,
                 estimate: found.estimate(),
                 time,
-                specialized_time: found.launch.entry.variable.map(|_| specialized),
+                specialized_time: found.launch.entry.specializable.then_some(specialized),
                 operator: CompiledOperator { inner: Arc::new(inner) },
             }
         });

@@ -136,7 +136,9 @@ impl Context {
     /// A kernel for one launch, which stays loaded. `None` if it shall be generic: the driver cannot compile it now, or
     /// `MAX_KEPT` stay loaded.
     pub fn specialized_kernel(&self, launch: &Launch) -> Option<Arc<LoadedKernel>> {
-        launch.variable?;
+        if !launch.entry.specializable {
+            return None;
+        }
         let key: SpecializedFor = (launch.entry, launch.grid.threads, launch.params.clone());
         let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().get(&key).cloned();
@@ -154,11 +156,10 @@ impl Context {
     /// A kernel for one launch, which is unloaded when its owner drops it. `None` if it shall be generic: the driver
     /// cannot compile it now.
     pub fn brief_kernel(&self, launch: &Launch) -> Option<Arc<LoadedKernel>> {
-        let variable = launch.variable?;
-        if !may_load() {
+        if !launch.entry.specializable || !may_load() {
             return None;
         }
-        let ptx = specialize(&launch.entry.ptx(), &launch.params, variable, launch.grid.threads);
+        let ptx = specialize(&launch.entry.ptx(), &launch.params, launch.grid.threads);
         let kernel = LoadedKernel::new(&self.primary, launch.entry.name, ptx, self.target.shared_memory);
         kernel.ok().map(Arc::new)
     }

@@ -66,7 +66,7 @@ impl Machine for Gpu {
         };
         let loaded = loaded.map_err(|error| error.to_string())?;
         let launcher = Launcher::new(context, [Some(loaded), None], options);
-        let expected = is_specialized && launch.variable.is_some();
+        let expected = is_specialized && launch.entry.specializable;
         if launcher.is_specialized() != expected {
             return Err("the driver does not compile the specialized kernel".to_owned());
         }

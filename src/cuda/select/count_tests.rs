@@ -196,15 +196,19 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
         "reverse_elementwise" if found.variant.0.starts_with("gathers") => (units(variant).div_ceil(256), Some(1.0)),
         "reverse_elementwise" if copies => (units(unit).div_ceil(4 * 256), Some(2.0)),
         "reverse_elementwise" => (units(unit).div_ceil(2 * 256), Some(1.0)),
-        "reverse_rows" => ((rows * vectors(row_bytes)).div_ceil(2 * 256), Some(1.0)),
         "reverse_row_tiles" => {
             let params: RowTiles = read(&found.launch);
             let [rows, bytes] = [params.rows_per_tile, params.tile_row_bytes].map(u64::from);
             let tile = |element: &&Element| (element.row, element.t / rows, element.column * width / bytes);
-            let threads = if copies { threads } else { threads / 2 };
+            let group = if copies { 1 << params.group_size_log2 } else { threads };
+            let together = threads / group;
+            let threads = if copies { group } else { threads / 2 };
             let reverses = rows > 1 && (copies || unit > 1 || row_bytes < 16);
             let swaps = if reverses { steps(rows * bytes / unit / 2, threads) } else { 0.0 };
-            (count(items.iter().map(tile)), Some(2.0 * steps((rows * bytes).div_ceil(16), threads) + swaps / 4.0))
+            (
+                count(items.iter().map(tile)).div_ceil(together),
+                Some(2.0 * steps((rows * bytes).div_ceil(16), threads) + swaps / 4.0),
+            )
         }
         "reverse_packed_lanes" | "reverse_packed_rows" => {
             let params: Segments = read(&found.launch);

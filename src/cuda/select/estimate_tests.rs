@@ -10,8 +10,8 @@ use std::fmt::Write;
 use std::io::Read;
 
 use super::{reverse_subsequences as reverse, Candidate};
+use crate::cuda::estimate;
 use crate::cuda::launch::Grid;
-use crate::cuda::{costs, estimate};
 use crate::cuda::{GpuTarget, Launch, Mode};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 use crate::dml_cuda_testing::repository;
@@ -208,21 +208,6 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
             }
         }
     }
-}
-
-/// `GENERIC` of costs.rs.
-#[test]
-fn what_is_slower_specialized_stays_generic() {
-    let target = "h100".parse().expect("a target");
-    let plan = plan(&"4,10x16x1023,1,16368x1023x1,16368x1023x1,10x1x1".split(',').collect::<Vec<_>>());
-    let found = reverse::candidates(&plan, &target, Mode::Copying);
-    let stays = |name: &str| {
-        found.iter().find(|found| found.launch.entry.name == name).map(|found| found.launch.variable.is_none())
-    };
-    assert_eq!((stays("reverse_rows"), stays("reverse_small_4")), (Some(true), Some(false)));
-    let names: Vec<&str> =
-        crate::cuda::kernels::FAMILIES.iter().flat_map(|of| of.all()).map(|entry| entry.name).collect();
-    assert!(costs::GENERIC.iter().all(|(name, _)| names.contains(name)), "{:?}", costs::GENERIC);
 }
 
 #[test]

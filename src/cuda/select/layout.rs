@@ -7,7 +7,6 @@ pub(super) mod work;
 use bytemuck::Pod;
 
 use super::{reject_if, Candidate, RejectReason};
-use crate::cuda::costs::GENERIC;
 use crate::cuda::estimate::{self, FamilyCosts, Work};
 use crate::cuda::kernels::{Entry, Family};
 use crate::cuda::launch::{words, Launch};
@@ -21,11 +20,6 @@ pub(super) const NOT_IN_PLACE: &str = "it does not run in place";
 pub(super) const ONLY_IN_PLACE: &str = "it only runs in place";
 pub(super) const NO_BLOCK: &str = "there is no inner block with one length";
 pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is not a multiple of the unit";
-
-/// Bytes of a tensor from which a kernel is generic, because it is slower specialized.
-fn generic_from(entry: Entry) -> u64 {
-    GENERIC.iter().find(|(name, _)| *name == entry.name).map_or(u64::MAX, |(_, bytes)| *bytes)
-}
 
 /// A dimension of a walk through all elements in the order of the output's memory.
 #[derive(Clone, Copy, Debug)]
@@ -222,8 +216,7 @@ impl Candidates {
         let is_faster =
             |other: &Candidate| other.launch.alignment <= launch.alignment && other.microseconds <= microseconds;
         if !self.only_fastest || !self.list.iter().any(is_faster) {
-            let variable = launch.entry.variable.filter(|_| layout.input_bytes < generic_from(launch.entry));
-            let launch = Launch { params: words(params()), variable, ..launch };
+            let launch = Launch { params: words(params()), ..launch };
             self.list.push(Candidate { launch, variant: self.variant, work, costs, microseconds, time: None });
         }
         Ok(())

@@ -62,7 +62,6 @@ fn walked(plan: &Plan, found: &Candidate, kernel: &str) -> Vec<Walked> {
             let is_half = found.variant.1 < 16.min(8 * unit);
             assert_eq!(r.form, in_rows + if is_half { GATHERED_HALF_VECTORS } else { GATHERED_VECTORS });
         }
-        "reverse_rows" => run = read::<Rows>(&found.launch).row_bytes / width,
         "reverse_packed_rows" => run = read::<Segments>(&found.launch).row_bytes.divisor / width,
         "reverse_row_tiles" => {
             let p: RowTiles = read(&found.launch);
@@ -164,7 +163,7 @@ fn parameters_describe_all_elements() {
             places.sort_unstable();
             // Strides count elements, also in kernels that move rows of them in units.
             let unit = u64::from(match kernel {
-                "reverse_rows" | "reverse_row_tiles" | "reverse_packed_rows" => plan.width,
+                "reverse_row_tiles" | "reverse_packed_rows" => plan.width,
                 "reverse_thread_columns" => found.launch.access,
                 _ => found.costs.expect("costs").1,
             });
@@ -234,7 +233,6 @@ fn limits_are_exact() {
         ("4,6x16,0,16x1,20x1,1x16", Mode::Copying, "reverse_columns", "rows of lanes are not adjacent in memory"),
         ("4,6x8,0,20x1,20x1,1x8", Mode::Copying, "reverse_thread_columns", ""),
         ("1,4294966271,0,1,1,1", Mode::Copying, "reverse_small", ""),
-        ("8,2x600000000,0,600000000x1,600000000x1,1x1", Mode::Copying, "reverse_rows", "a row has 4 GiB or more"),
         (
             "4,2x1200000000,0,1200000000x1,1200000000x1,1x1",
             Mode::Copying,
@@ -243,12 +241,19 @@ fn limits_are_exact() {
         ),
         ("8,9x20,0,20x1,20x1,1x1", Mode::Copying, "reverse_row_tiles", "its units have at most 4 bytes"),
         (
-            "2,6x20,0,24x1,24x1,1x1",
+            "2,6x15,0,24x1,24x1,1x1",
             Mode::Copying,
             "reverse_row_tiles",
+            "rows that are not adjacent have fewer than 32 bytes",
+        ),
+        ("2,6x16,0,17x1,17x1,1x1", Mode::Copying, "reverse_row_tiles", ""),
+        (
+            "1,6x255,0,256x1,256x1,1x1",
+            Mode::InPlace,
+            "reverse_row_tiles_in_place",
             "rows that are not adjacent have fewer than 256 bytes",
         ),
-        ("4,6x16,0,16x1,16x1,1x16", Mode::InPlace, "reverse_rows", "it does not run in place"),
+        ("4,6x16,0,16x1,16x1,1x16", Mode::InPlace, "reverse_transposed", "it does not run in place"),
         ("4,6x16,0,16x1,16x1,1x16", Mode::InPlace, "reverse_long_lanes_in_place", "the axis is not contiguous"),
     ];
     for (fields, mode, kernel, reason) in cases {

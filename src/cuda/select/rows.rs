@@ -1,9 +1,9 @@
 //! reverse_rows.cu: inner blocks whose rows are not whole vectors.
 
 use super::layout::parameters::dim;
-use super::layout::{Candidates, Layout, NOT_DIVIDED, NOT_IN_PLACE, NO_BLOCK};
+use super::layout::{Candidates, Layout, NOT_DIVIDED, NO_BLOCK};
 use super::segments::{block_of_groups, less_rounding, Staged};
-use super::{blocks, grid, reject_if, vectors_of_run, RejectReason};
+use super::{grid, reject_if, RejectReason};
 use crate::cuda::estimate::Work;
 use crate::cuda::launch::{Grid, Launch};
 use crate::cuda::parameters::rows::*;
@@ -21,34 +21,6 @@ fn steps(layout: &Layout<'_>) -> u32 {
     } else {
         layout.axis.size
     }
-}
-
-/// Rows at any alignment, a vector at a time; not in place.
-pub(super) fn rows(layout: &Layout<'_>, _: u32, list: &mut Candidates) -> Result<(), RejectReason> {
-    reject_if(layout.in_place(), NOT_IN_PLACE)?;
-    let block = layout.block().ok_or(NO_BLOCK)?;
-    let bytes = layout.bytes(block.size);
-    reject_if(bytes < MIN_ROW_BYTES, ("a row is shorter than {} bytes", MIN_ROW_BYTES))?;
-    reject_if(bytes > u64::from(u32::MAX), "a row has 4 GiB or more")?;
-    let axis = &layout.axis;
-    let vectors = vectors_of_run(block.size, layout.width, false);
-    let rows = layout.outside_count() * u64::from(axis.size);
-    let items = rows * u64::from(vectors);
-    let grid = Grid { blocks: blocks(items, VECTORS_PER_THREAD), threads: THREADS, shared: 0 };
-    let sectors = rows as f64 * layout.sectors_of_run(bytes as f64) * 2.0;
-    // A vector that has an end of a row is stored in pieces, which no cache joins.
-    let whole = |stride: u32| layout.divides(stride, VEC16);
-    let mut strides = layout.outside().chain([axis]).flat_map(|d| [d.in_stride, d.out_stride]);
-    let has_pieces = !(whole(block.size) && strides.all(whole));
-    let pieces = if has_pieces { rows as f64 * 2.0 * layout.stores_of_end() } else { 0.0 };
-    let work = Work { misses: sectors + pieces, ..layout.work() };
-    let launch = Launch::new(layout.entry(&kernels::ROWS, 1)?, grid, layout.width, VEC16);
-    list.add(layout, launch, work, &costs::ROWS, 1, || {
-        let mut r = layout.parameters(items, layout.outside().map(dim));
-        r.insert_axis(axis.size, axis.out_stride);
-        let vectors_per_row = FastDiv::new(vectors);
-        Rows { r, vectors_per_row, row_bytes: bytes as u32, element_bytes: layout.width }
-    })
 }
 
 /// A thread group of adjacent blocks in place: its threads, and the vectors that it stages. It stages an additional
@@ -136,16 +108,21 @@ pub(super) fn row_tiles<const UNIT: u32>(
     let divides = |elements: u32| layout.divides(elements, UNIT);
     let strides = || layout.outside().chain([axis]).flat_map(|d| [d.in_stride, d.out_stride]);
     reject_if(UNIT < layout.width || !divides(block.size) || !strides().all(divides), NOT_DIVIDED)?;
-    let is_short = !layout.rows_are_a_run() && row < MIN_LONE_ROW_BYTES;
-    reject_if(is_short, ("rows that are not adjacent have fewer than {} bytes", MIN_LONE_ROW_BYTES))?;
+    let min_lone_row = *layout.mode.of(&MIN_LONE_ROW_BYTES);
+    let is_short = !layout.rows_are_a_run() && row < min_lone_row;
+    reject_if(is_short, ("rows that are not adjacent have fewer than {} bytes", min_lone_row))?;
     let cut = Cut::new(layout, row as u32, bytes);
     // A run may begin and end inside a vector. In place, there are two runs.
     let vectors = cut.rows_per_tile * cut.tile_row_bytes / VEC16 + 2;
     let runs = if layout.in_place() { 2 } else { 1 };
-    let shared = (RUN_SLACK_BEFORE + runs * (vectors + RUN_SLACK_BEHIND)) * VEC16;
+    // Out of place, a tile of one row needs no more threads than it has vectors.
+    let is_lone = cut.rows_per_tile == 1 && !layout.in_place();
+    let group = if is_lone { less_rounding(vectors).next_power_of_two().min(THREADS) } else { THREADS };
+    let (block_threads, together) = block_of_groups(group);
+    let shared = (RUN_SLACK_BEFORE + together * runs * (vectors + RUN_SLACK_BEHIND)) * VEC16;
     let tiles = layout.outside_count() * cut.tiles;
-    let grid = Grid { blocks: grid(tiles)?, threads: THREADS, shared };
-    let threads = THREADS / runs;
+    let grid = Grid { blocks: grid(tiles)?.div_ceil(together), threads: block_threads, shared };
+    let threads = group / runs;
     let tile = cut.rows_per_tile * cut.tile_row_bytes;
     let vector_rounds = f64::from(tile.div_ceil(VEC16).div_ceil(threads)) * 2.0;
     let unit_rounds = match cut.rows_per_tile {
@@ -153,7 +130,7 @@ pub(super) fn row_tiles<const UNIT: u32>(
         _ if layout.in_place() && joins_rows(UNIT, row) => 0.0,
         _ => f64::from((tile / UNIT / 2).div_ceil(threads)),
     };
-    let sectors = f64::from(grid.blocks) * (f64::from(tile) / 32.0 + 1.0) * 2.0 * f64::from(runs) * layout.moving();
+    let sectors = tiles as f64 * (f64::from(tile) / 32.0 + 1.0) * 2.0 * f64::from(runs) * layout.moving();
     let work = Work { misses: sectors, rounds: vector_rounds + unit_rounds / 4.0, ..layout.work() };
     let launch = Launch::new(layout.entry(&kernels::ROW_TILES, UNIT)?, grid, UNIT, VEC16);
     list.add(layout, launch, work, &costs::ROW_TILES, UNIT, || RowTiles {
@@ -164,6 +141,6 @@ pub(super) fn row_tiles<const UNIT: u32>(
         rows_per_tile: cut.rows_per_tile,
         tile_row_bytes: cut.tile_row_bytes,
         element_bytes: layout.width,
-        reserved: 0,
+        group_size_log2: group.trailing_zeros(),
     })
 }

@@ -388,22 +388,21 @@ __device__ __forceinline__ void fill_elements(const FillStrided& p) {
     FILL_ENTRY(Params, name##_4, body, u32, Float32)
 
 // For integers of all widths and floats: all threads take the same branch.
-#define FILL_ENTRY_OF_ALL(name)                                                  \
-    __device__ __forceinline__ void name##_of(const FillStrided& p) {            \
-        switch (p.arithmetic) {                                                  \
-            case INT8: return name<Wrapping<u8>>(p);                             \
-            case INT16: return name<Wrapping<u16>>(p);                           \
-            case INT32: return name<Wrapping<u32>>(p);                           \
-            case INT64: return name<Wrapping<u64>>(p);                           \
-            case FLOAT32: return name<Float32>(p);                               \
-            default: return name<Float16>(p);                                    \
-        }                                                                        \
-    }                                                                            \
-    ENTRY((THREADS), FillStrided, name, name##_of)
+__device__ __forceinline__ void fill_elements_of(const FillStrided& p) {
+    switch (p.arithmetic) {
+        case INT8: return fill_elements<Wrapping<u8>>(p);
+        case INT16: return fill_elements<Wrapping<u16>>(p);
+        case INT32: return fill_elements<Wrapping<u32>>(p);
+        case INT64: return fill_elements<Wrapping<u64>>(p);
+        case FLOAT32: return fill_elements<Float32>(p);
+        default: return fill_elements<Float16>(p);
+    }
+}
 
 FILL_ENTRIES(FillPacked, fill_packed, fill_packed)
 FILL_ENTRY(FillPacked, fill_packed_8, fill_packed, u64, Float64)
 FILL_ENTRIES(FillStrided, fill_dense, fill_dense)
 ENTRY((THREADS), FillStrided, fill_dense_8, fill_dense<Wrapping<u64>>)
-FILL_ENTRY_OF_ALL(fill_rows)
-FILL_ENTRY_OF_ALL(fill_elements)
+FILL_ENTRIES(FillStrided, fill_rows, fill_rows)
+ENTRY((THREADS), FillStrided, fill_rows_8, fill_rows<Wrapping<u64>>)
+ENTRY((THREADS), FillStrided, fill_elements, fill_elements_of)

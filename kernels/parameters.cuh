@@ -176,7 +176,7 @@ struct RowTiles {
     u32 rows_per_tile;      // 1 if tiles are parts of a row
     u32 tile_row_bytes;     // bytes of a row that are in a tile
     u32 element_bytes;
-    u32 group_size_log2;  // out of place: log2 of the threads per tile
+    u32 group_size_log2;  // of single rows: log2 of the threads per tile
 };
 }  // namespace rows
 

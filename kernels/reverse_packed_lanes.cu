@@ -38,4 +38,4 @@ __device__ __forceinline__ void swap_packed_lanes(const Segments& p) {
 }
 
 ENTRIES_TO_4((THREADS), Segments, reverse_packed_lanes, copy_segments, true)
-ENTRIES_TO_2((THREADS), Segments, reverse_packed_lanes_in_place, swap_packed_lanes)
+ENTRIES_TO_4((THREADS), Segments, reverse_packed_lanes_in_place, swap_packed_lanes)

@@ -6,11 +6,14 @@
 //
 // Algorithm
 //   `packed_rows` stages whole inner blocks (segments.cuh). `row_tiles` stages tiles of inner blocks that are too large
-//   for that: several whole rows, or a part of one row. Both reverse rows in shared memory and write 16-byte vectors.
+//   for that: several whole rows, or in place a part of one row. Both reverse rows in shared memory. `single_rows`
+//   stages a row, or a part of one, and writes it to where it goes. All write 16-byte vectors.
 //
 // Mapping of threads to vectors
-//   Neighbouring threads write neighbouring vectors. In `packed_rows` a thread group takes an inner block, and in
-//   `row_tiles` a thread block takes a tile. Out of place, rows that are not adjacent get a thread group each.
+//   Neighbouring threads write neighbouring vectors. A thread group takes an inner block in `packed_rows`, and a row in
+//   `single_rows`. In `row_tiles` a thread block takes a tile.
+//
+// Variants: `packed_rows`, `row_tiles`, and out of place `single_rows`.
 //
 // In-place safety: a whole inner block belongs to one thread group, and a tile with the rows that change places with it
 // to one thread block. Either reads all of it before a barrier and writes only after it. The sections below have the
@@ -109,6 +112,12 @@ __device__ __forceinline__ RowTile nth_tile(const RowTiles& p, u32 index) {
 // The most vectors of a tile's run.
 __device__ __forceinline__ u32 most_vectors(const RowTiles& p) { return p.rows_per_tile * p.tile_row_bytes / 16 + 2; }
 
+// The first byte of row `row` of the inner block at element `block`.
+template <class Byte>
+__device__ __forceinline__ Byte* row_of(Byte* tensor, u32 block, u32 row, u32 stride, const RowTiles& p) {
+    return tensor + static_cast<u64>(block) * p.element_bytes + static_cast<u64>(row) * stride * p.element_bytes;
+}
+
 // Writes a run of bytes from shared memory, where the run begins at byte `from`.
 template <u32 W>
 __device__ __forceinline__ void write_run(u8* out, u32 from, int bytes, u32 thread, u32 threads) {
@@ -118,35 +127,49 @@ __device__ __forceinline__ void write_run(u8* out, u32 from, int bytes, u32 thre
     }
 }
 
+// Out of place. The tile is a row, or a part of one, which goes to where the length says.
+template <class Unit>
+__device__ __forceinline__ void copy_single_rows(const RowTiles& p) {
+    const ThreadGroup group = this_group(p.group_size_log2);
+    const bool exists = group.index < p.r.items;  // the last thread block may have groups without a tile
+    const RowTile tile = nth_tile(p, exists ? group.index : 0);
+    const Length loaded = load_length(tile.block.length, p.r);
+    const u8* const input = static_cast<const u8*>(p.r.input);
+    const u8* const from = row_of(input, tile.block.in, tile.row, p.r.axis_in_stride, p) + tile.column;
+    const u32 lead = lead_of(from), at_vector = RUN_SLACK_BEFORE + group.in_block * (most_vectors(p) + RUN_SLACK_BEHIND);
+    stage_run(smem + at_vector, from - lead, exists ? (lead + tile.bytes + 15) / 16 : 0, group, input_bounds(p.r));
+    const u32 to = source(tile.row, clamp_length(loaded, p.r));
+    u8* const out = row_of(static_cast<u8*>(p.r.out), tile.block.out, to, p.r.axis_out_stride, p) + tile.column;
+    sync(group);
+    if (exists) write_run<sizeof(Unit)>(out, at_vector * 16 + lead, tile.bytes, group.thread, group.size);
+}
+
 // Out of place, a tile is staged from where it is in the input, so that its loads need not wait for the length. Then it
 // has up to two runs: the rows below the length, which are reversed and written where the length says, and those that
 // stay.
 template <class Unit>
 __device__ __forceinline__ void copy_row_tiles(const RowTiles& p) {
-    const ThreadGroup group = this_group(p.group_size_log2);
-    const bool exists = group.index < p.r.items;  // the last thread block may have groups without a tile
-    const RowTile tile = nth_tile(p, exists ? group.index : 0);
+    const RowTile tile = nth_tile(p, blockIdx.x);
     const Length loaded = load_length(tile.block.length, p.r);
-    const u32 rows = exists ? min(p.rows_per_tile, p.r.axis_size - tile.row) : 0;
+    const u32 rows = min(p.rows_per_tile, p.r.axis_size - tile.row);
     const int bytes = static_cast<int>(rows) * tile.bytes;
-    const u8* const from = static_cast<const u8*>(p.r.input) + static_cast<u64>(tile.block.in) * p.element_bytes +
-                           static_cast<u64>(tile.row) * p.r.axis_in_stride * p.element_bytes + tile.column;
-    const u32 lead = lead_of(from), at_vector = RUN_SLACK_BEFORE + group.in_block * (most_vectors(p) + RUN_SLACK_BEHIND);
-    const u32 begin = at_vector * 16 + lead;
-    stage_run(smem + at_vector, from - lead, exists ? (lead + bytes + 15) / 16 : 0, group, input_bounds(p.r));
+    const u8* const input = static_cast<const u8*>(p.r.input);
+    const u8* const from = row_of(input, tile.block.in, tile.row, p.r.axis_in_stride, p) + tile.column;
+    const u32 lead = lead_of(from), begin = RUN_SLACK_BEFORE * 16 + lead;
+    stage_run(smem + RUN_SLACK_BEFORE, from - lead, (lead + bytes + 15) / 16, whole_block(), input_bounds(p.r));
     const u32 length = clamp_length(loaded, p.r);
     const u32 reversed = length > tile.row ? min(rows, length - tile.row) : 0;
     const int reversed_bytes = static_cast<int>(reversed) * tile.bytes;
-    sync(group);
-    if (reversed > 1) {  // then the group is the thread block
-        const ReverseInShared<Unit, false> reverse(p.row_bytes, group.thread, group.size);
+    __syncthreads();
+    if (reversed > 1) {
+        const ReverseInShared<Unit, false> reverse(p.row_bytes, threadIdx.x, THREADS);
         reverse(reinterpret_cast<u8*>(smem) + begin, reversed_bytes);
         __syncthreads();
     }
     const auto write = [&](u32 row, u32 at, int size) {
-        u8* const out = static_cast<u8*>(p.r.out) + static_cast<u64>(tile.block.out) * p.element_bytes +
-                        static_cast<u64>(row) * p.r.axis_out_stride * p.element_bytes + tile.column;
-        write_run<sizeof(Unit)>(out, begin + at, size, group.thread, group.size);
+        if (size == 0) return;
+        u8* const out = row_of(static_cast<u8*>(p.r.out), tile.block.out, row, p.r.axis_out_stride, p) + tile.column;
+        write_run<sizeof(Unit)>(out, begin + at, size, threadIdx.x, THREADS);
     };
     write(length - tile.row - reversed, 0, reversed_bytes);
     write(tile.row + reversed, reversed_bytes, bytes - reversed_bytes);
@@ -188,7 +211,8 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
     write_run<sizeof(Unit)>(to, at_vector * 16 + lead, bytes, thread, HALF);
 }
 
-ENTRIES_TO_2((THREADS), Segments, reverse_packed_rows, copy_segments, false)
+ENTRIES_TO_4((THREADS), Segments, reverse_packed_rows, copy_segments, false)
 ENTRIES_TO_4((THREADS, 6), Segments, reverse_packed_rows_in_place, swap_packed_rows)
+ENTRIES_TO_4((THREADS, 6), RowTiles, reverse_single_rows, copy_single_rows)
 ENTRIES_TO_4((THREADS, 8), RowTiles, reverse_row_tiles, copy_row_tiles)
 ENTRIES_TO_4((THREADS, 6), RowTiles, reverse_row_tiles_in_place, swap_row_tiles)

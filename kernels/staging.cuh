@@ -73,6 +73,7 @@ __device__ __forceinline__ void stage_if(uint4* to, const u8* from, u32 count, c
             is_loaded[k] = v + k * step < count && wanted(v + k * step);
             if (is_loaded[k]) loaded[k] = source[v + k * step];
         }
+        issue_loads();
 #pragma unroll
         for (u32 k = 0; k < STAGING_LOADS; ++k) {
             if (is_loaded[k]) to[v + k * step] = loaded[k];

@@ -26,9 +26,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYOUT = ["width", "sizes", "axis", "in_strides", "out_strides", "length_sizes"]
 KERNEL = ["layout", "mode", "kernel", "variant", "alignment"]
 TERMS = "launch", "memory", "misses", "warps", "rounds"
-# The logarithms of the least and the most costs. Memory costs 1 at least: no kernel is faster than the GPU's memory,
-# whatever GPU. A launch costs 1 at least: an empty kernel takes about a microsecond.
-LEAST, MOST = (0, 0, -14, -14, -14), (9, 9, 9, 9, 9)
+# The logarithms of the lowest and the highest costs. Memory costs 1 at least: no kernel is faster than the GPU's
+# memory, whatever GPU. A launch costs 1 at least: an empty kernel takes about a microsecond. The highest are what
+# hardware can explain: seven microseconds, three times the memory's time, and twenty cycles of a sector or a warp.
+LEAST, MOST = (0, 0, -14, -14, -14), (2, 1.1, 3, 3, 0)
 # Differences of logarithms: estimates may be this far from the times, and kernels this close to each other are chosen
 # about equally often.
 NOISE, CLOSE = 0.1, 0.05
@@ -188,7 +189,7 @@ def main():
     timed = (data.us.notna() & ~data.copies).to_numpy()
     data["choice"] = data.layout + " " + data["mode"]
     data["kernel_number"], kernels = pd.factorize(data.costs)
-    data["importance"] = np.where(data.layout.str.contains("-bench"), 10.0, 1.0)
+    data["importance"] = np.select([data.layout.str.contains("-suite"), data.layout.str.contains("-bench|-large")], [50.0, 10.0], 1.0)
     # Errors matter where a kernel may be chosen.
     data["weight"] = data.importance * data.groupby("choice").us.transform("min") / data.us
     held_out = np.full(len(data), np.inf)

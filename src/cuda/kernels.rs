@@ -98,7 +98,7 @@ macro_rules! kernels {
 kernels! {
     "fill_value_sequence", specializable: false {
         FILL_PACKED: "fill_packed" "_1" "_2" "_4" "_8";
-        FILL_ROWS: "fill_rows" "";
+        FILL_ROWS: "fill_rows" "_1" "_2" "_4" "_8";
         FILL_DENSE: "fill_dense" "_1" "_2" "_4" "_8";
         FILL_ELEMENTS: "fill_elements" "";
     }
@@ -107,10 +107,11 @@ kernels! {
         SMALL: "reverse_small" "_1" "_2" "_4" "_8" "_16", in place "_1" "_2" "_4" "_8" "_16";
     }
     "reverse_packed_lanes", specializable: true {
-        PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4", in place "_1" "_2", copies_in_place: true;
+        PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4", in place "_1" "_2" "_4", copies_in_place: true;
     }
     "reverse_rows", specializable: true {
-        PACKED_ROWS: "reverse_packed_rows" "_1" "_2", in place "_1" "_2" "_4", copies_in_place: true;
+        PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4", copies_in_place: true;
+        SINGLE_ROWS: "reverse_single_rows" "_1" "_2" "_4";
         ROW_TILES: "reverse_row_tiles" "_1" "_2" "_4", in place "_1" "_2" "_4";
     }
     "reverse_lanes", specializable: true {

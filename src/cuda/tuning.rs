@@ -46,10 +46,15 @@ pub mod rows {
     //! reverse_rows.cu
 
     /// Bytes of a tile; in place there are two.
-    pub const TILE_BYTES: [u32; 2] = [4 << 10, 8 << 10];
-    /// Rows that are not adjacent are tiles of their own. Out of place, shorter ones consist of their two ends. In
-    /// place, each takes a thread block, and shorter ones leave most of its threads idle.
-    pub const MIN_LONE_ROW_BYTES: [u64; 2] = [32, 256];
+    pub const TILE_BYTES: [u32; 3] = [4 << 10, 8 << 10, 12 << 10];
+    /// Bytes of a thread block's tiles. With more, an SM has room for too few thread blocks.
+    pub const MAX_STAGED_BYTES: u32 = 16 << 10;
+    /// In place, rows that are not adjacent take a thread block each. Shorter ones leave most of its threads idle.
+    pub const MIN_LONE_ROW_BYTES: u32 = 256;
+    /// Shorter rows consist of their two ends.
+    pub const MIN_SINGLE_ROW_BYTES: u32 = 32;
+    /// Bytes that a thread group takes of a longer row.
+    pub const SINGLE_ROW_BYTES: u32 = 8 << 10;
 }
 
 pub mod lanes {

@@ -200,15 +200,16 @@ fn blocks_and_rounds(plan: &Plan, all: &[Element], mode: Mode, found: &Candidate
             let params: RowTiles = read(&found.launch);
             let [rows, bytes] = [params.rows_per_tile, params.tile_row_bytes].map(u64::from);
             let tile = |element: &&Element| (element.row, element.t / rows, element.column * width / bytes);
-            let group = if copies { 1 << params.group_size_log2 } else { threads };
-            let together = threads / group;
-            let threads = if copies { group } else { threads / 2 };
+            let threads = if copies { threads } else { threads / 2 };
             let reverses = rows > 1 && (copies || unit > 1 || row_bytes < 16);
             let swaps = if reverses { steps(rows * bytes / unit / 2, threads) } else { 0.0 };
-            (
-                count(items.iter().map(tile)).div_ceil(together),
-                Some(2.0 * steps((rows * bytes).div_ceil(16), threads) + swaps / 4.0),
-            )
+            (count(items.iter().map(tile)), Some(2.0 * steps((rows * bytes).div_ceil(16), threads) + swaps / 4.0))
+        }
+        "reverse_single_rows" => {
+            let params: RowTiles = read(&found.launch);
+            let (bytes, group) = (u64::from(params.tile_row_bytes), 1 << params.group_size_log2);
+            let parts = count(items.iter().map(|element| (element.row, element.t, element.column * width / bytes)));
+            (parts.div_ceil(threads / group), Some(2.0 * steps(bytes.div_ceil(16), group)))
         }
         "reverse_packed_lanes" | "reverse_packed_rows" => {
             let params: Segments = read(&found.launch);
@@ -363,7 +364,7 @@ fn tiles_move_the_sectors_of_each() {
         let (all, moving) = (elements(&plan), Layout::new(&plan, mode, &target).moving());
         for found in reverse::candidates(&plan, &target, mode) {
             let name = found.launch.entry.name;
-            if !name.starts_with("reverse_row_tiles") {
+            if !name.starts_with("reverse_row_tiles") && !name.starts_with("reverse_single_rows") {
                 continue;
             }
             let params: RowTiles = read(&found.launch);
@@ -395,9 +396,9 @@ fn tiles_move_the_sectors_of_each() {
 fn fills_take_the_kernel_of_their_layout() {
     let cases = [
         (TensorDataType::Float32, [(64, 1024), (1024, 1)], "fill_packed_4", 65, 0, None),
-        (TensorDataType::Float32, [(8, 512), (256, 1)], "fill_rows", 2, 0, Some(1)),
-        (TensorDataType::UInt8, [(9, 4096), (4080, 1)], "fill_rows", 9, 0, Some(0)),
-        (TensorDataType::UInt16, [(8, 64), (20, 1)], "fill_rows", 1, 0, Some(0)),
+        (TensorDataType::Float32, [(8, 512), (256, 1)], "fill_rows_4", 2, 0, Some(1)),
+        (TensorDataType::UInt8, [(9, 4096), (4080, 1)], "fill_rows_1", 9, 0, Some(0)),
+        (TensorDataType::UInt16, [(8, 64), (20, 1)], "fill_rows_2", 1, 0, Some(0)),
         (TensorDataType::UInt8, [(48, 1), (4, 48)], "fill_dense_1", 1, 0, Some(0)),
         (TensorDataType::UInt8, [(3, 1), (64, 3)], "fill_dense_1", 1, 3 * 16, Some(0)),
         (TensorDataType::Float16, [(3, 1), (64, 3)], "fill_dense_2", 1, 3 * 32, Some(0)),

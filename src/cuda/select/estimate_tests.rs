@@ -98,7 +98,8 @@ fn what_is_chosen_is_near_the_fastest_of_the_recorded_times() {
                     let known = of_mode().chain(&times).find(|(_, recorded, _)| *recorded == kernel);
                     known.map(|(.., time)| *time)
                 });
-                loss[n] += chosen.expect("a recorded kernel can run it").max(best) / best;
+                let chosen = chosen.unwrap_or_else(|| panic!("{layout}, {name}: a recorded kernel can run it"));
+                loss[n] += chosen.max(best) / best;
                 count[n] += 1;
             }
         }

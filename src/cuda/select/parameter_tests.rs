@@ -63,6 +63,14 @@ fn walked(plan: &Plan, found: &Candidate, kernel: &str) -> Vec<Walked> {
             assert_eq!(r.form, in_rows + if is_half { GATHERED_HALF_VECTORS } else { GATHERED_VECTORS });
         }
         "reverse_packed_rows" => run = read::<Segments>(&found.launch).row_bytes.divisor / width,
+        "reverse_single_rows" => {
+            let p: RowTiles = read(&found.launch);
+            run = p.row_bytes.divisor / width;
+            let vectors = steps(p.tile_row_bytes, 16) + 2 + RUN_SLACK_BEHIND;
+            let groups = launch.grid.threads >> p.group_size_log2;
+            shared = (RUN_SLACK_BEFORE + groups * vectors) * 16;
+            blocks = steps(r.items, groups);
+        }
         "reverse_row_tiles" => {
             let p: RowTiles = read(&found.launch);
             run = p.row_bytes.divisor / width;
@@ -163,7 +171,7 @@ fn parameters_describe_all_elements() {
             places.sort_unstable();
             // Strides count elements, also in kernels that move rows of them in units.
             let unit = u64::from(match kernel {
-                "reverse_row_tiles" | "reverse_packed_rows" => plan.width,
+                "reverse_row_tiles" | "reverse_single_rows" | "reverse_packed_rows" => plan.width,
                 "reverse_thread_columns" => found.launch.access,
                 _ => found.costs.expect("costs").1,
             });
@@ -240,13 +248,9 @@ fn limits_are_exact() {
             "a row has 4 GiB or more",
         ),
         ("8,9x20,0,20x1,20x1,1x1", Mode::Copying, "reverse_row_tiles", "its units have at most 4 bytes"),
-        (
-            "2,6x15,0,24x1,24x1,1x1",
-            Mode::Copying,
-            "reverse_row_tiles",
-            "rows that are not adjacent have fewer than 32 bytes",
-        ),
-        ("2,6x16,0,17x1,17x1,1x1", Mode::Copying, "reverse_row_tiles", ""),
+        ("2,6x16,0,17x1,17x1,1x1", Mode::Copying, "reverse_row_tiles", "a tile has a single row"),
+        ("2,6x15,0,24x1,24x1,1x1", Mode::Copying, "reverse_single_rows", "a row is shorter than 32 bytes"),
+        ("2,6x16,0,17x1,17x1,1x1", Mode::Copying, "reverse_single_rows", ""),
         (
             "1,6x255,0,256x1,256x1,1x1",
             Mode::InPlace,

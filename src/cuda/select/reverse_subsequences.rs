@@ -36,6 +36,7 @@ const BLOCK_KERNELS: &[Kernel] = &[
     Kernel { family: &SMALL, variant: "scatters", variants: &small::UNITS, add: small::scatter },
     Kernel { family: &SMALL, variant: "", variants: &small::UNITS, add: small::small },
     Kernel { family: &ELEMENTWISE, variant: "", variants: &elementwise::UNITS, add: elementwise::units },
+    Kernel { family: &SINGLE_ROWS, variant: "", variants: &rows::UNITS, add: rows::single_rows },
     Kernel { family: &PACKED_ROWS, variant: "", variants: &rows::UNITS, add: rows::packed_rows },
     Kernel { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<4> },
     Kernel { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<2> },

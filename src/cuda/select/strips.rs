@@ -1,6 +1,7 @@
 //! reverse_strips.cu: strips of interleaved lanes.
 
 use super::layout::parameters::dim;
+use super::layout::work::LINE;
 use super::layout::{Candidates, Layout, NOT_IN_PLACE, NO_ROW, ONLY_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::estimate::{ceil, Work};
@@ -72,6 +73,9 @@ fn grid_of(layout: &Layout<'_>, row: &Dimension, strip: u32, wanted: u32) -> Res
     Ok(Grid { blocks, threads, shared })
 }
 
+/// What opening a line again costs, as a part of moving it (tuning.md, "Large tensors").
+const REOPENED: f64 = 3.0 / 16.0;
+
 /// The work of strips that a thread block, or a cluster, stages in shared memory.
 pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid, unaligned: bool) -> Work {
     let once = layout.work();
@@ -95,13 +99,16 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     // At any alignment, the second vector of the last 16 bytes is in one more.
     let next = if unaligned { begins / sector } else { 0.0 };
     let repeated = (strips * rows * layout.moving_sectors() * (sectors + next) - layout.moved_once()).max(0.0);
+    // Beyond the L2 cache, memory opens a line once for each thread block that takes a part of it.
+    let is_reopened = strip < LINE && once.bytes > f64::from(layout.target.l2_cache);
+    let reopened = if is_reopened { once.bytes * REOPENED } else { 0.0 };
     // A sector that is written in parts is also read.
     let read_again = if strip < SECTOR { repeated } else { 0.0 };
     let loads = rows * f64::from(strip.div_ceil(read)) * if unaligned { 2.0 } else { 1.0 };
     let words = rows * f64::from(strip) / f64::from(word);
     let threads = f64::from(grid.threads) * f64::from(grid.blocks) / strips;
     Work {
-        bytes: once.bytes + (repeated + read_again) * sector,
+        bytes: once.bytes + reopened + (repeated + read_again) * sector,
         misses: once.misses + repeated,
         rounds: ceil(loads / (threads * 8.0)) + ceil(words / (threads * 4.0)),
     }

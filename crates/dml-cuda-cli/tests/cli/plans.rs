@@ -42,7 +42,7 @@ Dispatchable 'rows'
   in place: at most 536871168 bytes must move
     chosen KERNEL: estimated N µs, N-byte stores, grid N x N threads, N bytes of shared memory per thread block, pointers at multiples of N, specialize=in_graphs
     possible KERNEL: estimated N µs
-    rejected reverse_packed_rows_in_place: a segment does not fit shared memory
+    rejected reverse_single_rows: it does not run in place
 Dispatchable 'sequence'
   merged shape, outermost in the output's memory first:
     size 1000000, steps of OutputTensor 1, index 1

@@ -13,14 +13,18 @@ fn span(tensor: &BufferTensorDesc) -> usize {
     (oracle::offset(tensor, &last) + 1) * oracle::width(tensor)
 }
 
+/// On a CPU, `case_table` and the random descriptors find the same wrong bytes, so that a share is enough. It has every
+/// alignment, because the step is odd.
 #[test]
 fn the_case_table_is_right_at_every_alignment() {
     const PARTS: usize = 16;
     let table = cases::all();
     for device in devices("the_case_table_is_right_at_every_alignment") {
+        let step = if device.ordinal().is_some() { 1 } else { 17 };
         in_threads(PARTS, |part| {
             let outside = Outside::new(&device);
-            table.iter().enumerate().skip(part).step_by(PARTS).for_each(|(n, case)| check(&device, &outside, n, case));
+            let numbers = (part * step..table.len()).step_by(PARTS * step);
+            numbers.for_each(|n| check(&device, &outside, n, &table[n]));
         });
     }
 }

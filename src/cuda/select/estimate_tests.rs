@@ -211,6 +211,21 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
     }
 }
 
+/// 100 thread blocks of 8 warps, one on each SM. The memory moves 32 bytes a nanosecond, and a cycle is one.
+#[test]
+fn an_estimate_counts_each_of_its_terms() {
+    let h100: GpuTarget = "h100".parse().expect("a target");
+    let target = GpuTarget { multiprocessors: 100, bandwidth: 32, clock: 1000, ..h100 };
+    let grid = Grid { blocks: 100, threads: 256, shared: 0 };
+    // 1,000 sectors of memory, and 25,000 misses of sectors that the L1 cache no longer had.
+    let work = estimate::Work { bytes: 32_000.0, misses: 26_000.0, rounds: 3.0 };
+    let terms = estimate::terms(&work, grid, &target);
+    let required = [1.0, 1.0, 0.25, 0.04, 3.0];
+    assert!(terms.iter().zip(required).all(|(found, required)| (found - required).abs() < 1e-9), "{terms:?}");
+    let estimate = estimate::microseconds(&[0.5, 4.0, 10.0, 12.5, 2.0], &terms);
+    assert!((estimate - (0.5 + 5.0 + 6.0)).abs() < 1e-6, "{estimate}");
+}
+
 #[test]
 fn offsets_near_the_largest_do_not_overflow() {
     // Three elements 1.5 · 10⁹ bytes apart: twice that is an offset in the tensor, and three times is not.

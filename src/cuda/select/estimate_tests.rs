@@ -226,6 +226,29 @@ fn an_estimate_counts_each_of_its_terms() {
     assert!((estimate - (0.5 + 5.0 + 6.0)).abs() < 1e-6, "{estimate}");
 }
 
+/// Columns of a matrix become rows. A sector of the input has elements of eight of them, and between two the L1 cache
+/// gets a sector for each element of a row: it keeps few, and loses many.
+#[test]
+fn sectors_that_the_l1_cache_loses_are_missed_again() {
+    let (target, elements) = ("h100".parse().expect("a target"), 65536.0 * 8.0);
+    let sectors_of_both = elements / 8.0 * 2.0;
+    for (fields, misses) in [
+        ("4,65536x8,1,1x65536,8x1,65536x1", sectors_of_both),
+        ("4,8x65536,1,1x8,65536x1,8x1", elements + sectors_of_both / 2.0),
+    ] {
+        let plan = plan(&fields.split(',').collect::<Vec<_>>());
+        let candidates = reverse::candidates(&plan, &target, Mode::Copying);
+        let found: Vec<f64> = candidates
+            .iter()
+            .filter(|found| found.launch.entry.name.starts_with("reverse_elementwise"))
+            .map(|found| found.work.misses)
+            .collect();
+        // Single elements are written in parts of sectors, which count as well.
+        assert_eq!(found.len(), 3, "{fields}");
+        assert!(found.iter().all(|found| (1.0..=1.5).contains(&(found / misses))), "{fields}: {found:?} of {misses}");
+    }
+}
+
 #[test]
 fn offsets_near_the_largest_do_not_overflow() {
     // Three elements 1.5 · 10⁹ bytes apart: twice that is an offset in the tensor, and three times is not.

@@ -1,33 +1,15 @@
 //! Every recorded descriptor gets DirectML's verdict here, except for outputs whose elements overlap. `validate_as`
-//! gives each of the thirteen recorded versions exactly its own verdicts.
+//! gives each of the thirteen recorded versions exactly its own verdicts. This is the complete table of the rules'
+//! verdicts: elsewhere, each rule has one case.
 
-use dml_cuda::{validate, validate_as, Caveat, DirectMlVersion, FeatureLevel, OperatorDesc, Rule, TensorDataType};
+use dml_cuda::{validate, validate_as, Caveat, DirectMlVersion, OperatorDesc, Rule, TensorDataType};
 use dml_cuda_testing::{oracle, recorded};
-
-#[test]
-fn every_verdict_of_the_last_directml_is_reproduced() {
-    let records = recorded::verdicts();
-    assert_eq!(records.len(), 2442);
-    let mut wrong = Vec::new();
-    for record in &records {
-        let verdict = validate(&record.desc, FeatureLevel::HIGHEST);
-        let right = if record.flag("output_overlaps") {
-            // The one departure; overlap must be the only reason.
-            verdict.as_ref().is_err_and(|errors| errors.errors().iter().all(|error| error.rule == Rule::OutputOverlap))
-        } else {
-            verdict.is_ok() == record.flag("accepted")
-        };
-        if !right {
-            wrong.push(format!("{}: {verdict:?}", record.id));
-        }
-    }
-    assert!(wrong.is_empty(), "{} of {} verdicts differ:\n{}", wrong.len(), records.len(), wrong.join("\n"));
-}
 
 /// At its feature level the library agrees with each version but for three families.
 #[test]
 fn every_verdict_of_every_recorded_version_is_reproduced() {
     let records = recorded::verdicts();
+    assert_eq!(records.len(), 2442);
     let versions: Vec<DirectMlVersion> = DirectMlVersion::recorded().collect();
     assert_eq!(versions.len(), 13);
     let mut explained = [0; 3];
@@ -42,11 +24,16 @@ fn every_verdict_of_every_recorded_version_is_reproduced() {
                 continue;
             };
             accepted += 1;
-            let Err(errors) = here else { continue };
+            let overlaps = record.flag("output_overlaps");
+            assert_eq!(caveats.contains(&Caveat::OutputOverlaps), overlaps, "{name}, {}", record.id);
+            let Err(errors) = here else {
+                assert!(!overlaps, "{name}, {}", record.id);
+                continue;
+            };
             let only = |rule| errors.errors().iter().all(|error| error.rule == rule);
-            if only(Rule::OutputOverlap) && caveats.contains(&Caveat::OutputOverlaps) {
+            if overlaps && only(Rule::OutputOverlap) {
                 explained[0] += 1; // the library rejects overlapping outputs
-            } else if only(Rule::TensorTotalSizeMax) {
+            } else if only(Rule::TensorTotalSizeMax) && name != "1.15.4" {
                 explained[1] += 1; // up to 1.13.1 a total may be a few bytes larger
             } else {
                 assert!(caveats.contains(&Caveat::SpanWraps), "{name}, {}: {errors}", record.id);

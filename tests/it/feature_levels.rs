@@ -185,18 +185,3 @@ fn versions_have_their_highest_feature_level() {
         assert_eq!(version.feature_level().name(), level, "{text}");
     }
 }
-
-/// Versions that accept an output that overlaps itself tell so, and only of such an output.
-#[test]
-fn only_an_overlap_is_told_as_one() {
-    let old: DirectMlVersion = "1.8.0".parse().expect("a version");
-    for (strides, overlaps) in [(None, false), (Some(vec![32, 32, 8, 1]), false), (Some(vec![32, 32, 6, 4]), true)] {
-        let mut desc = fill(Float32, &[1, 1, 4, 4], ScalarUnion::Float32(0.0), ScalarUnion::Float32(1.0));
-        desc.output_tensor = match strides {
-            Some(strides) => BufferTensorDesc::strided(Float32, &[1, 1, 4, 4], &strides),
-            None => desc.output_tensor,
-        };
-        let caveats = dml_cuda::validate_as(&desc.into(), &old).expect("1.8.0 accepts it");
-        assert_eq!(caveats.contains(&dml_cuda::Caveat::OutputOverlaps), overlaps);
-    }
-}

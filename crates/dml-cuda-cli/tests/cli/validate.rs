@@ -1,66 +1,21 @@
 //! `--validate`, `--directml` and `--strict`: verdicts on models that do not run.
 
-use dml_cuda_testing::recorded;
 use serde_json::{json, Value};
 
 use crate::{example, fill, models, run, set, small, stderr, stdout, Ended, Folder};
-
-/// The dispatchable of a record. Its scalars are the union's bytes.
-fn dispatchable(record: &recorded::Record) -> Value {
-    let mut desc = record.json["desc"].clone();
-    for (field, bytes) in [("ValueStart", "start_bytes"), ("ValueDelta", "delta_bytes")] {
-        if let Some(bytes) = record.bytes(bytes) {
-            desc[field] = json!({ "Bytes": bytes });
-        }
-    }
-    json!({ "type": record.json["type"], "desc": desc })
-}
-
-#[test]
-fn every_recorded_verdict_is_reproduced_in_the_files_order() {
-    let mut records = recorded::verdicts();
-    // The names are in the file's order, because serde_json's maps are.
-    records.sort_by(|a, b| a.id.cmp(&b.id));
-    let dispatchables: serde_json::Map<String, Value> =
-        records.iter().map(|record| (record.id.clone(), dispatchable(record))).collect();
-    let model = json!({ "dispatchables": dispatchables });
-    let folder = Folder::new();
-    for version in [None, Some("1.0.200610"), Some("1.8.0"), Some("1.15.4"), Some("all")] {
-        let options = version.map_or(vec![], |version| vec!["--directml", version]);
-        let output = folder.run_model(&model, &[&["--validate"], &options[..]].concat());
-        assert_eq!(output.status.code(), Some(1));
-        let text = stdout(&output);
-        let verdicts: Vec<&str> = text.lines().filter(|line| !line.starts_with(' ')).collect();
-        assert_eq!(verdicts.len(), records.len());
-        // One version is no range.
-        assert_eq!(text.contains("\n  1.7.0: "), version == Some("all"));
-        for (line, record) in verdicts.iter().zip(&records) {
-            let versions = record.accepted_by();
-            let word = |accepted| if accepted { "accepted" } else { "rejected" };
-            let required = match (version, versions.as_slice()) {
-                (None, _) => word(record.flag("accepted") && !record.flag("output_overlaps")).to_owned(),
-                // No recorded descriptor is accepted, rejected and accepted again.
-                (Some("all"), [first, .., last]) => format!("accepted by {first} to {last}"),
-                (Some("all"), _) => "accepted by none".to_owned(),
-                (Some(one), _) => format!("{} by DirectML {one}", word(versions.iter().any(|name| name == one))),
-            };
-            assert_eq!(*line, format!("Dispatchable '{}': {required}", record.id));
-        }
-    }
-}
 
 #[test]
 fn a_version_of_directml_explains_its_verdict() {
     let folder = Folder::new();
     let model = json!({ "dispatchables": {
-        "six": fill("FLOAT32", json!([1, 1, 1, 2, 2, 2]), json!(0), json!(1)),
+        "six": fill("FLOAT32", json!([1, 1, 1, 2, 2, 2]), json!(0), json!({ "Bytes": [0, 0, 128, 63, 0, 0, 0, 0] })),
         "lengths": {
             "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
             "desc": {
-                "InputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 3, 4] },
-                "SequenceLengthsTensor": { "DataType": "UINT64", "Sizes": [1, 1, 3, 1] },
-                "OutputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 3, 4] },
-                "Axis": 3
+                "InputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 1, 1, 3, 4] },
+                "SequenceLengthsTensor": { "DataType": "UINT64", "Sizes": [1, 1, 1, 1, 3, 1] },
+                "OutputTensor": { "DataType": "FLOAT32", "Sizes": [1, 1, 1, 1, 3, 4] },
+                "Axis": 5
             }
         }
     }});
@@ -89,7 +44,8 @@ Dispatchable 'six': accepted by DirectML 1.12.0
         stdout(&answer("all")),
         "\
 Dispatchable 'lengths': accepted by 1.8.0 to 1.15.4
-  1.0.200610 to 1.7.0: ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, but requires DML_FEATURE_LEVEL_5_0 (tensor.data_type)
+  1.0.200610 to 1.5.1: ReverseSubsequencesDesc.InputTensor.DimensionCount is 6, but requires DML_FEATURE_LEVEL_4_0 (tensor.dimension_count)
+  1.7.0: ReverseSubsequencesDesc.SequenceLengthsTensor.DataType is UINT64, but requires DML_FEATURE_LEVEL_5_0 (tensor.data_type)
 Dispatchable 'six': accepted by 1.7.0 to 1.15.4
   1.0.200610 to 1.5.1: FillValueSequenceDesc.OutputTensor.DimensionCount is 6, but requires DML_FEATURE_LEVEL_4_0 (tensor.dimension_count)
 "

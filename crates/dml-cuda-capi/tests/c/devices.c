@@ -2,7 +2,6 @@
  * device and on every GPU. What lies around a tensor must not change. With REQUIRE_CUDA=1 it fails without a GPU. */
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
 
 #include "machine.h"
 
@@ -165,34 +164,6 @@ static void fills(const struct machine *m) {
         CHECK(memcmp(found, required, 112) == 0);
     }
     release(m, memory), free(found), free(required);
-}
-
-/* FLOAT64 is rounded once for every pair of zeros, denormals, normals, infinities and NaNs. */
-static void float64_edges(const struct machine *m) {
-    const double edges[] = {0, 4.9e-324, 2.2250738585072009e-308, DBL_MIN, 0.1, 0.99999999999999989, 1,
-        1.0000000000000002, 3, 123.456, 9007199254740992, 9007199254740994, 1e200, DBL_MAX / 2, DBL_MAX, HUGE_VAL,
-        -HUGE_VAL - -HUGE_VAL};
-    enum { EDGES = 2 * sizeof edges / sizeof *edges, COUNT = 500 };
-    double *memory = allocate(m, COUNT * 8 * EDGES * EDGES), *found = malloc(COUNT * 8 * EDGES * EDGES);
-    int n, i, wrong = 0;
-    DML_CUDA_SCALAR_UNION scalars[2];
-    for (n = 0; n < EDGES * EDGES; ++n) {
-        const int pair[] = {n / EDGES, n % EDGES};
-        for (i = 0; i < 2; ++i) scalars[i].Float64 = pair[i] % 2 ? -edges[pair[i] / 2] : edges[pair[i] / 2];
-        CHECK(fill(m, ARRAY_AT_ONCE, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, 8, COUNT, scalars[0], scalars[1], NULL,
-                  memory + n * COUNT)
-              == 0);
-    }
-    download(m, found, memory, COUNT * 8 * EDGES * EDGES);
-    for (n = 0; n < EDGES * EDGES * COUNT; ++n) {
-        const int pair[] = {n / COUNT / EDGES, n / COUNT % EDGES};
-        for (i = 0; i < 2; ++i) scalars[i].Float64 = pair[i] % 2 ? -edges[pair[i] / 2] : edges[pair[i] / 2];
-        DML_CUDA_SCALAR_UNION e =
-            element(DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, (uint32_t)(n % COUNT), scalars[0], scalars[1]);
-        wrong += !same(DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &found[n], &e, 8);
-    }
-    CHECK(wrong == 0);
-    release(m, memory), free(found);
 }
 
 /* As many elements as a fill can have, if the GPU has memory for them: windows around every power of two, and others.
@@ -371,100 +342,13 @@ static void failing_calls(const struct machine *m) {
     release(m, from), release(m, by);
 }
 
-/* A fill and a reversal in a CUDA graph read their memory at every launch. A stream waits for another's work. */
-static void streams_and_graphs(const struct machine *m) {
-    enum { COUNT = 1 << 24 };
-    const int64_t sizes[] = {1, COUNT}, of_lengths[] = {1, 1};
-    const DML_CUDA_SCALAR_UNION start = {.Float64 = 0.5}, delta = {.Float64 = 2};
-    const uint32_t ends[] = {COUNT, 1000, 0};
-    double *from = allocate(m, COUNT * 8), *to = allocate(m, COUNT * 8), found[2];
-    uint32_t *by = allocate(m, 4);
-    void *second, *graph, *replayed;
-    const DML_CUDA_ARRAY source = ARRAY(from, 2, 8, sizes, NULL), target = ARRAY(to, 2, 8, sizes, NULL),
-                         length = ARRAY(by, 2, 4, of_lengths, NULL);
-    struct machine other = *m;
-    MUST(driver.cuStreamCreate(&second, 1));
-    other.stream = second;
-    for (size_t n = 0; n < 3; ++n) {
-        const double values[] = {-1.0 * (double)n, -2};
-        upload(m, by, &ends[n], 4), upload(m, from, values, 16);
-        CHECK(dml_cuda_fill_array(
-                  m->device, &source, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, m->stream, &error)
-              == 0);
-        CHECK(dml_cuda_wait_for_stream(m->device, second, m->stream, &error) == 0);
-        CHECK(dml_cuda_reverse_arrays(m->device, &source, &length, &target, 1, NULL, second, &error) == 0);
-        download(&other, found, to, 8);
-        CHECK(found[0] == 0.5 + 2.0 * (ends[n] == 0 ? 0 : ends[n] - 1));
-        MUST(driver.cuStreamSynchronize(m->stream));
-    }
-    MUST(driver.cuStreamBeginCapture_v2(m->stream, 1));
-    CHECK(dml_cuda_fill_array(
-              m->device, &source, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, m->stream, &error)
-          == 0);
-    CHECK(dml_cuda_reverse_arrays(m->device, &source, &length, &source, 1, NULL, m->stream, &error) == 0);
-    MUST(driver.cuStreamEndCapture(m->stream, &graph));
-    MUST(driver.cuGraphInstantiateWithFlags(&replayed, graph, 0));
-    for (size_t n = 0; n < 3; ++n) {
-        upload(m, by, &ends[n], 4);
-        MUST(driver.cuGraphLaunch(replayed, m->stream));
-        download(m, found, from, 16);
-        CHECK(found[0] == 0.5 + 2.0 * (ends[n] == 0 ? 0 : ends[n] - 1));
-        CHECK(found[1] == (ends[n] == 0 ? 2.5 : found[0] - 2));
-    }
-    release(m, from), release(m, to), release(m, by);
-}
-
-/* What a thread does with a device that others use too, and without a current context. */
-struct thread {
-    pthread_t id;
-    const struct machine *machine;
-    DML_CUDA_ARRAY data, by;
-    DML_CUDA_STATUS status;
-};
-static void *run_thread(void *argument) {
-    struct thread *t = argument;
-    for (int n = 0; n < 201; ++n)
-        t->status |= dml_cuda_reverse_arrays(
-            t->machine->device, &t->data, &t->by, &t->data, 1, NULL, t->machine->stream, NULL);
-    return NULL;
-}
-static void threads(const struct machine *machines, size_t count) {
-    enum { THREADS = 8 };
-    static struct thread all[THREADS];
-    static const int64_t sizes[] = {2, 5}, of_lengths[] = {2, 1};
-    const uint32_t lengths[] = {3, 5};
-    for (size_t n = 0; n < THREADS; ++n) {
-        const struct machine *m = &machines[n % count];
-        const uint16_t data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, (uint16_t)n};
-        if (m->is_gpu) {
-            void *context;
-            MUST(driver.cuDevicePrimaryCtxRetain(&context, (int)(n % count)));
-            MUST(driver.cuCtxSetCurrent(context));
-        }
-        void *memory = allocate(m, sizeof data), *by = allocate(m, sizeof lengths);
-        upload(m, memory, data, sizeof data), upload(m, by, lengths, sizeof lengths);
-        all[n] = (struct thread){
-            .machine = m, .data = ARRAY(memory, 2, 2, sizes, NULL), .by = ARRAY(by, 2, 4, of_lengths, NULL)};
-    }
-    for (size_t n = 0; n < THREADS; ++n) MUST(pthread_create(&all[n].id, NULL, run_thread, &all[n]));
-    for (size_t n = 0; n < THREADS; ++n) {
-        const uint16_t required[] = {3, 2, 1, 4, 5, (uint16_t)n, 9, 8, 7, 6};
-        uint16_t found[10];
-        MUST(pthread_join(all[n].id, NULL));
-        download(all[n].machine, found, all[n].data.Data, sizeof found);
-        CHECK(all[n].status == 0 && memcmp(found, required, sizeof found) == 0);
-    }
-}
-
 static void everything(const struct machine *m) {
     fills(m);
-    float64_edges(m);
     reversals(m);
     failing_calls(m);
 }
 
 int main(void) {
-    static struct machine gpus[16];
     uint32_t gpu_count = 0;
     const char *required = getenv("REQUIRE_CUDA");
     host = cpu_machine();
@@ -474,17 +358,14 @@ int main(void) {
     }
     dml_cuda_destroy_error(error), error = NULL;
     everything(&host);
-    threads(&host, 1);
     if (gpu_count > 0) load_driver();
-    for (uint32_t n = 0; n < gpu_count && n < 16; ++n) {
-        gpus[n] = gpu_machine(n);
-        CHECK(strcmp(dml_cuda_device_name(gpus[n].device), "CPU") != 0);
-        everything(&gpus[n]);
-        longest_float64(&gpus[n]);
-        streams_and_graphs(&gpus[n]);
-        printf("GPU %u, %s\n", n, dml_cuda_device_name(gpus[n].device));
+    for (uint32_t n = 0; n < gpu_count; ++n) {
+        const struct machine gpu = gpu_machine(n);
+        CHECK(strcmp(dml_cuda_device_name(gpu.device), "CPU") != 0);
+        everything(&gpu);
+        longest_float64(&gpu);
+        printf("GPU %u, %s\n", n, dml_cuda_device_name(gpu.device));
     }
-    if (gpu_count > 0) threads(gpus, gpu_count < 16 ? gpu_count : 16);
     if (failures == 0) printf("%lu checks are right on the CPU and %u GPUs\n", checks, gpu_count);
     return failures != 0;
 }

@@ -20,10 +20,6 @@ static struct {
     int (*cuMemcpyDtoHAsync_v2)(void *, device_pointer, size_t, void *);
     int (*cuStreamCreate)(void **, unsigned);
     int (*cuStreamSynchronize)(void *);
-    int (*cuStreamBeginCapture_v2)(void *, int);
-    int (*cuStreamEndCapture)(void *, void **);
-    int (*cuGraphInstantiateWithFlags)(void **, void *, unsigned long long);
-    int (*cuGraphLaunch)(void *, void *);
 } driver;
 
 static void *symbol(const char *name) {
@@ -39,8 +35,7 @@ static void *symbol(const char *name) {
 static void load_driver(void) {
     LOAD(cuInit), LOAD(cuDevicePrimaryCtxRetain), LOAD(cuCtxSetCurrent), LOAD(cuMemGetInfo_v2), LOAD(cuMemAlloc_v2);
     LOAD(cuMemFree_v2), LOAD(cuMemcpyHtoDAsync_v2), LOAD(cuMemcpyDtoHAsync_v2), LOAD(cuStreamCreate);
-    LOAD(cuStreamSynchronize), LOAD(cuStreamBeginCapture_v2), LOAD(cuStreamEndCapture);
-    LOAD(cuGraphInstantiateWithFlags), LOAD(cuGraphLaunch);
+    LOAD(cuStreamSynchronize);
 }
 
 /* The driver's calls must succeed: what is tested here is the library. */

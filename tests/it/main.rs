@@ -13,7 +13,6 @@ mod float_fill;
 mod foreign_streams;
 mod graph;
 mod messages;
-mod microsoft_examples;
 mod outside;
 mod properties;
 mod raw_dispatch;

@@ -1,7 +1,10 @@
 //! Slices of the host and of cudarc instead of buffers: `CompiledOperator::dispatch_on_host` and `dispatch_on`.
 
-use dml_cuda::{BindingError, CompiledOperator, Device, DispatchError, ScalarUnion, TensorDataType, TensorRole};
-use dml_cuda_testing::{self, compile, cuda, lanes};
+use dml_cuda::{
+    fill_value_sequence, reverse_subsequences, BindingError, CompiledOperator, Device, DispatchError, Error,
+    ScalarUnion, TensorDataType, TensorRole,
+};
+use dml_cuda_testing::{self, compile, cuda, devices, lanes};
 
 /// Fills UINT8 with 5, 7, …
 fn fill(device: &Device, count: u32) -> CompiledOperator {
@@ -66,7 +69,7 @@ fn slices_of_cudarc_are_reversed_and_filled_and_may_outlive_the_operator() {
     let other = stream.fork().expect("a stream");
     let values: Vec<f32> = (0..24).map(|i| i as f32).collect();
     let lengths = [8u32, 3, 100];
-    let required = dml_cuda::reverse_subsequences(&Device::cpu(), &values, &[3, 8], 1, &lengths).expect("right");
+    let required = reverse_subsequences(&Device::cpu(), &values, &[3, 8], 1, &lengths).expect("right");
     let mut data = stream.clone_htod(&values).expect("small");
     let on_device = other.clone_htod(&lengths).expect("small");
     let mut output = stream.alloc_zeros::<f32>(24).expect("small");
@@ -95,7 +98,7 @@ fn slices_of_cudarc_are_reversed_and_filled_and_may_outlive_the_operator() {
 #[test]
 fn lengths_are_integers_of_any_type() {
     fn reversed<L: dml_cuda::Length>(lengths: [L; 2]) -> Result<Vec<u8>, String> {
-        let found = dml_cuda::reverse_subsequences(&Device::cpu(), &[1, 2, 3, 4], &[2, 2], 1, &lengths);
+        let found = reverse_subsequences(&Device::cpu(), &[1, 2, 3, 4], &[2, 2], 1, &lengths);
         found.map_err(|error| error.to_string())
     }
     let right = Ok(vec![1, 2, 4, 3]);
@@ -107,4 +110,20 @@ fn lengths_are_integers_of_any_type() {
     assert_eq!((reversed([1i64, i64::MAX]), reversed([1u64, 1 << 33])), (right.clone(), right.clone()));
     assert_eq!((reversed([1usize, 2]), reversed([1isize, 2])), (right.clone(), right));
     assert_eq!(reversed([1i64, -1]), Err("lengths[1] is -1, but must be at least 0".to_owned()));
+}
+
+#[test]
+fn the_short_paths_run_on_every_device_and_refuse_slices_that_do_not_fit() {
+    for device in devices("the_short_paths_run_on_every_device_and_refuse_slices_that_do_not_fit") {
+        assert_eq!(fill_value_sequence(&device, &[2, 2], 10u8, -2i8), Ok(vec![10, 8, 6, 4]));
+        let reverse = |lengths: &[u32], axis| reverse_subsequences(&device, &[1, 2, 3, 4], &[2, 2], axis, lengths);
+        assert_eq!(reverse(&[1, 2], 1), Ok(vec![1, 2, 4, 3]));
+        let error = reverse(&[2], 1).expect_err("one length");
+        assert_eq!(
+            error.to_string(),
+            "the slice of SequenceLengthsTensor is 1 elements, but must be 2, the product of its sizes (slice.length)"
+        );
+        assert!(matches!(reverse(&[2], 2), Err(Error::Validation(_))));
+        assert!(matches!(fill_value_sequence(&device, &[65536, 65536], 0u8, 1u8), Err(Error::Validation(_))));
+    }
 }

@@ -157,7 +157,7 @@ fn the_time_of_dispatchables_grows_with_their_number() {
         ("--validate", &absent, "desc is without the member Axis"),
         ("--validate --directml all", &wrong, "accepted by 1.0.200610 to 1.15.4\n"),
     ] {
-        let [few, many] = [5_000, 25_000].map(|count| {
+        let [few, many] = [2_000, 10_000].map(|count| {
             let one = |n: usize| (format!("{n:06}"), if n.is_multiple_of(2) { right.clone() } else { second.clone() });
             let model = json!({ "dispatchables": (0..count).map(one).collect::<serde_json::Map<_, _>>() });
             let (printed, seconds) = processor_seconds(&folder, options, &model);

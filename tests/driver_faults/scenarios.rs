@@ -251,10 +251,17 @@ pub fn everything_in_a_capture() -> Done {
 /// The driver is the mock one, whose kernels touch nothing.
 #[allow(unsafe_code)]
 unsafe fn reverse_rows(device: &Device, rows: i64, stream: sys::CUstream) -> Result<(), Error> {
+    // SAFETY: the caller promises that no kernel touches the addresses.
+    unsafe { reverse_rows_by(device, Address(2 << 20), rows, stream) }
+}
+
+/// [`reverse_rows`] with lengths at an address.
+#[allow(unsafe_code)]
+unsafe fn reverse_rows_by(device: &Device, at: Address, rows: i64, stream: sys::CUstream) -> Result<(), Error> {
     let (sizes, of_lengths) = ([rows, 8], [rows, 1]);
     let arrays = ReversalArrays {
         input: ForeignTensor::packed(Address(1 << 20), &sizes),
-        lengths: ForeignTensor::packed(Address(2 << 20), &of_lengths),
+        lengths: ForeignTensor::packed(at, &of_lengths),
         output: ForeignTensor::packed(Address(3 << 20), &sizes),
         axis: 1,
         element_size: 4,
@@ -264,7 +271,7 @@ unsafe fn reverse_rows(device: &Device, rows: i64, stream: sys::CUstream) -> Res
     unsafe { device.reverse_arrays(&arrays, RawStream(stream.cast())) }
 }
 
-/// A call on arrays, which loads no kernel that its addresses do not need.
+/// A call on arrays, which loads no kernel that its addresses do not need. A GPU reads lengths whole.
 #[allow(unsafe_code)]
 pub fn one_call() -> Done {
     let device = Device::cuda(0)?;
@@ -272,6 +279,8 @@ pub fn one_call() -> Done {
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         reverse_rows(&device, 8, std::ptr::null_mut())?;
+        let refused = reverse_rows_by(&device, Address((2 << 20) + 1), 8, std::ptr::null_mut());
+        assert!(refused.is_err_and(|error| error.to_string().contains("(binding.alignment)")));
         result::primary_ctx::release(0)?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use dml_cuda_testing::repository;
-use serde_json::{json, Value};
+use serde_json::json;
 
 use crate::{example, fill, lines_of_json, run, stderr, stdout, Ended, Folder};
 
@@ -62,56 +62,16 @@ Dispatchable 'wrong'
     run(&["--explain", "--target", "h1000", "any.json"]).fails(2, words);
 }
 
-/// The text that a plan's data makes, with the strides in the order of their names.
-fn text_of(plan: &Value) -> String {
-    let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
-    let list = |value: &Value| value.as_array().expect("a list").clone();
-    let mut lines = vec!["merged shape, outermost in the output's memory first:".to_owned()];
-    for dimension in list(&plan["dimensions"]) {
-        let strides = dimension["strides"].as_object().expect("by name");
-        let steps: Vec<String> = strides.iter().map(|(name, stride)| format!("{name} {stride}")).collect();
-        let name = if dimension["is_axis"] == true { "axis" } else { "size" };
-        lines.push(format!("  {name} {}, steps of {}", dimension["size"], steps.join(", ")));
-    }
-    for mode in list(&plan["modes"]) {
-        let most = if mode["in_place"] == true { "at most " } else { "" };
-        lines.push(format!("{}: {most}{} bytes must move", text(&mode["mode"]), mode["bytes"]));
-        if list(&mode["kernels"]).is_empty() {
-            lines.push("  no kernel: the CPU runs it, on the calling thread".to_owned());
-        }
-        for kernel in list(&mode["kernels"]) {
-            assert_eq!(kernel["measured_microseconds"], Value::Null);
-            let of = |name: &str| text(&kernel[name]);
-            let comma = if kernel["variant"] == "" { "" } else { ", " };
-            let mut facts = Vec::new();
-            if let Some(estimate) = kernel["estimated_microseconds"].as_f64() {
-                facts.push(format!("estimated {estimate:.2} µs"));
-            }
-            match of("outcome").as_str() {
-                "chosen" => facts.push(format!(
-                    "{}-byte stores, grid {} x {} threads, {} bytes of shared memory per thread block, pointers at multiples of {}, specialize={}",
-                    of("access_bytes"), of("blocks"), of("threads"), of("shared_memory"), of("alignment"), of("specialize")
-                )),
-                "rejected" => facts.push(of("reason")),
-                _ => {}
-            }
-            lines.push(format!("  {} {}{comma}{}: {}", of("outcome"), of("kernel"), of("variant"), facts.join(", ")));
-        }
-    }
-    lines.iter().map(|line| format!("{line}\n")).collect()
-}
-
-/// The data of a plan has all that its text says. Both describe the kernels that the options and the environment ask
-/// for.
+/// A plan as data has its text and the members of its kernels. Both describe the kernels that the options and the
+/// environment ask for.
 #[test]
-fn a_plan_as_json_says_what_its_text_says() {
+fn a_plan_as_json_has_its_text_and_its_data() {
     let folder = Folder::new();
-    let dispatchables = json!({
-        "fill": fill("FLOAT32", json!([7, 9]), json!(0), json!(1)),
-        "reverse": example("reverse_subsequences")["dispatchables"]["reverse"]
-    });
+    let mut columns = fill("INT8", json!([3, 3]), json!(0), json!(1));
+    columns["desc"]["OutputTensor"]["Strides"] = json!([1, 5]);
+    let dispatchables =
+        json!({ "columns": columns, "reverse": example("reverse_subsequences")["dispatchables"]["reverse"] });
     folder.write("model.json", json!({ "dispatchables": dispatchables }).to_string());
-    let mut said = BTreeSet::new();
     for (device, option, variable, specialized) in [
         (["--target", "h100"], "", None, "in_graphs"),
         (["--target", "h100"], "specialize=always", Some("specialize=never"), "always"),
@@ -130,26 +90,31 @@ fn a_plan_as_json_says_what_its_text_says() {
         let plans = lines_of_json(&run("json"));
         let mut printed = format!("Planned for '{}'\n", plans[0]["target"].as_str().expect("text"));
         for plan in &plans {
-            let text = plan["text"].as_str().expect("text");
-            let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
-            printed += &format!("Dispatchable '{}'\n{indented}", plan["dispatchable"].as_str().expect("a name"));
-            let in_order = text.lines().map(|line| match line.split_once(", steps of ") {
-                Some((size, steps)) => {
-                    let mut steps: Vec<&str> = steps.split(", ").collect();
-                    steps.sort_unstable();
-                    format!("{size}, steps of {}\n", steps.join(", "))
-                }
-                None => format!("{line}\n"),
-            });
-            assert_eq!(in_order.collect::<String>(), text_of(plan));
-            said.extend(
-                text.lines().filter_map(|line| line.rsplit_once(", specialize=")).map(|(_, when)| when.to_owned()),
-            );
+            let indented = plan["text"].as_str().expect("text").lines().map(|line| format!("  {line}\n"));
+            let name = plan["dispatchable"].as_str().expect("a name");
+            printed += &format!("Dispatchable '{name}'\n{}", indented.collect::<String>());
         }
         assert_eq!(run("text").well(), printed);
         // Fills stay generic.
-        let expected = BTreeSet::from(["never", specialized].map(str::to_owned));
-        assert_eq!(std::mem::take(&mut said), if device[0] == "-a" { BTreeSet::new() } else { expected });
+        let [fill, reversal] = [0, 1].map(|n| &plans[n]["modes"][0]["kernels"]);
+        if device[0] == "-a" {
+            assert!(fill == &json!([]) && printed.contains("no kernel: the CPU runs it, on the calling thread"));
+            continue;
+        }
+        let dimension = |stride, index| json!({ "size": 3, "is_axis": false, "strides": { "OutputTensor": stride, "index": index } });
+        assert_eq!(plans[0]["dimensions"], json!([dimension(5, 1), dimension(1, 3)]));
+        let mut chosen = json!({
+            "kernel": "fill_elements", "variant": "", "estimated_microseconds": null, "measured_microseconds": null, "outcome": "chosen",
+            "access_bytes": 1, "blocks": 1, "threads": 256, "shared_memory": 0, "alignment": 1, "specialize": "never"
+        });
+        assert_eq!(fill[0], chosen);
+        assert_eq!((&fill[1]["outcome"], &fill[1]["kernel"]), (&json!("rejected"), &json!("fill_packed")));
+        assert_eq!(fill[1]["reason"], "the output is not one contiguous run in the order of its index");
+        for (name, value) in chosen.as_object_mut().expect("members") {
+            assert_eq!(reversal[0][name].is_null(), value.is_null() && name.starts_with("measured"), "{name}");
+        }
+        assert_eq!(reversal[0]["specialize"], specialized);
+        assert!(reversal.as_array().expect("a list").iter().any(|kernel| kernel["outcome"] == "possible"));
     }
     let explain = ["model.json", "--explain", "--target", "t4", "--compile-options"];
     folder

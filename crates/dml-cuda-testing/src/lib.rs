@@ -123,12 +123,7 @@ fn lead(desc: &BufferTensorDesc) -> usize {
 /// `inputs` are the bytes of the input tensors; missing bytes at the end are poison. In place, the output begins as the
 /// first input. Panics if a guard was written or an input changed.
 pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
-    run_compiled(&compile(device, desc), inputs, in_place)
-}
-
-/// Runs a compiled operator as [`run`] does.
-pub fn run_compiled(operator: &CompiledOperator, inputs: &[&[u8]], in_place: bool) -> Vec<u8> {
-    let (device, desc) = (operator.device(), operator.operator().desc());
+    let operator = compile(device, desc);
     let output_desc = desc.output_tensor();
     let place = |desc: &BufferTensorDesc, bytes: &[u8]| {
         let total = desc.total_tensor_size_in_bytes as usize;

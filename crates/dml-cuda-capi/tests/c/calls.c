@@ -155,9 +155,9 @@ static void dispatches(void) {
     DML_CUDA_COMPILED_OPERATOR *compiled = NULL;
     DML_CUDA_BINDING_PROPERTIES properties;
     float data[8] = {1, 2, 3, 4, 5, 6, 7, 8}, other[8];
-    uint32_t lengths[2] = {2, 4}, far[64];
-    const void *inputs[] = {data, lengths}, *far_lengths[] = {data, far + 32};
-    char *text = NULL, words[256];
+    uint32_t lengths[2] = {2, 4};
+    const void *inputs[] = {data, lengths};
+    char *text = NULL;
     reversal(&r);
     CHECK(dml_cuda_create_cpu_device(0, &device, NULL) == 0);
     CHECK(dml_cuda_create_operator(NULL, &r.desc, &op, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
@@ -177,7 +177,6 @@ static void dispatches(void) {
         && other[7] == 5 && data[0] == 1);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, NULL, &error) == 0 && error == NULL);
     CHECK(data[0] == 2 && data[1] == 1 && data[2] == 3 && data[4] == 8 && data[7] == 5);
-    FAILS(BINDING, "the number of inputs is 200, but must be 2 (binding.count)", dml_cuda_dispatch(compiled, inputs, 200, data, NULL, &error));
     FAILS(BINDING, "the number of inputs is 0, but must be 2 (binding.count)", dml_cuda_dispatch(compiled, NULL, 0, data, NULL, &error));
     FAILS(INVALID_ARGUMENT, "inputs is NULL, but must be a pointer", dml_cuda_dispatch(compiled, NULL, 2, data, NULL, &error));
     FAILS(BINDING, "the pointer of OutputTensor is null, but must be the address of its first element (binding.null)",
@@ -185,12 +184,6 @@ static void dispatches(void) {
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, data, data, &error) == DML_CUDA_STATUS_BINDING);
     CHECK(strstr(dml_cuda_error_message(error), "(dispatch.stream)") != NULL);
     dml_cuda_destroy_error(error);
-    sprintf(words, "the range of OutputTensor at pointer %p overlaps that of InputTensor at pointer %p, but must be the same range, to run "
-            "in place, or lie apart (binding.overlap)", (void *)(data + 1), (void *)data);
-    FAILS(BINDING, words, dml_cuda_dispatch(compiled, inputs, 2, data + 1, NULL, &error));
-    sprintf(words, "the range of OutputTensor at pointer %p overlaps that of SequenceLengthsTensor at pointer %p, but must lie apart "
-            "(binding.overlap)", (void *)(far + 33), (void *)(far + 32));
-    FAILS(BINDING, words, dml_cuda_dispatch(compiled, far_lengths, 2, far + 33, NULL, &error));
     FAILS(INVALID_ARGUMENT, "compiled is NULL, but must be a pointer", dml_cuda_dispatch(NULL, inputs, 2, data, NULL, &error));
     dml_cuda_destroy_compiled_operator(compiled);
     CHECK(dml_cuda_compile_operator(device, op, "select=measure specialize=24", &compiled, &error)
@@ -250,14 +243,11 @@ static void arrays(void) {
         == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_compile_sequence(device, &output, DML_CUDA_TENSOR_DATA_TYPE_UINT4, &start, &delta, NULL, &compiled,
         NULL) == DML_CUDA_STATUS_VALIDATION);
-    DML_CUDA_ARRAY narrow = ARRAY(doubles, 2, 4, sizes + 7, NULL), short_one = ARRAY(doubles, 1, 8, sizes + 8, NULL),
-        sizeless = ARRAY(doubles, 2, 0, sizes + 7, NULL);
+    DML_CUDA_ARRAY narrow = ARRAY(doubles, 2, 4, sizes + 7, NULL), short_one = ARRAY(doubles, 1, 8, sizes + 8, NULL);
     FAILS(INVALID_ARGUMENT, "output.ElementSizeInBytes is 4, but must be 8, the input's",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &narrow, 1, NULL, &compiled, &error));
     FAILS(INVALID_ARGUMENT, "OutputTensor has shape [4], but must have InputTensor's [2, 4]",
           dml_cuda_compile_reversal(device, &output, &of_lengths, &short_one, 1, NULL, &compiled, &error));
-    FAILS(INVALID_ARGUMENT, "an element of InputTensor is 0 bytes, but must be from 1 to 34359738360",
-          dml_cuda_compile_reversal(device, &sizeless, &of_lengths, &output, 1, NULL, &compiled, &error));
     CHECK(dml_cuda_compile_reversal(device, &output, &of_lengths, &output, 1, NULL, &compiled, &error) == 0);
     CHECK(dml_cuda_dispatch(compiled, inputs, 2, doubles, NULL, &error) == 0 && doubles[0] == 1.5 && doubles[5] == 3);
     dml_cuda_destroy_compiled_operator(compiled);
@@ -314,11 +304,6 @@ static void arrays_at_once(void) {
         == 0);
     memcpy(filled, bytes + 1, 16);
     CHECK(filled[0] == 1 && filled[1] == 1.5 && bytes[0] == 9 && bytes[17] == 0);
-    const int64_t nothing[] = {0, -8};
-    rows.Rank = 2, rows.Sizes = nothing;
-    FAILS(INVALID_ARGUMENT, "dimension 1 of OutputTensor is -8, but must be at least 0",
-          dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, NULL, &error));
-    rows.Rank = 1;
     rows.Sizes = empty;
     CHECK(dml_cuda_fill_array(device, &rows, DML_CUDA_TENSOR_DATA_TYPE_FLOAT64, &start, &delta, NULL, NULL, &error) == 0
         && bytes[0] == 9);

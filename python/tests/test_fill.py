@@ -61,10 +61,7 @@ class Fill(unittest.TestCase):
             (ValueError, r"shape is \(1099511627776,\), but must have at most 2\*\*32 - 4 elements of int8", lambda: fill(1 << 40, 0, 1, "int8")),
             *((TypeError, f"delta is {re.escape(repr(value))}, but must be a number", lambda value=value: fill(3, 0, value, "float32"))
               for value in ("1", b"1", None, True, np.True_, np.array("1"), np.array([1.0]), np.complex64(1 + 2j))),
-            (ValueError, "start is an int, but must fit FLOAT32", lambda: fill(3, 10**5000, 1, "float32")),
-            (ValueError, "start is an int, but must be from -128 to 255", lambda: fill(3, 10**5000, 1, "uint8")),
             (TypeError, "start is '1', but must be an integer", lambda: fill(3, "1", 1, "int32")),
-            (TypeError, "start is True, but must be an integer", lambda: fill(3, True, 1, "int32")),
             (TypeError, "shape is True, but must be an integer", lambda: fill(True, 0, 1, "int32")),
             *((TypeError, f"dtype is {value!r}, {types}", lambda value=value: fill(3, 0, 1, value)) for value in (None, "foo")),
             *((TypeError, f"device is {value!r}, {devices}", lambda value=value: fill(3, 0, 1, "int8", device=value)) for value in (0, False, b"cpu")),

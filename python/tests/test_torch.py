@@ -75,14 +75,6 @@ class Torch(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "^no dml_cuda"), Refuses():
                 call(x, lengths, 1)
 
-    def test_padded_sequences(self):
-        for device in DEVICES:
-            x = torch.randn(6, 4, 8, device=device)
-            lengths = torch.tensor([6, 1, 0, 3], device=device)
-            same(dt.reverse_padded_sequence(x, lengths), model(x, lengths[None, :, None], 0))
-            same(dt.reverse_padded_sequence(x.transpose(0, 1), lengths, batch_first=True),
-                model(x, lengths[None, :, None], 0).transpose(0, 1))
-
     def test_fills(self):
         for device in DEVICES:
             for dtype in (torch.float32, torch.float16, torch.int8, torch.uint8, torch.int64,
@@ -272,7 +264,6 @@ class Torch(unittest.TestCase):
             reverse, reverse_ = dt.reverse_subsequences, dt.reverse_subsequences_
             check_errors(self, [
                 (ValueError, "dim is 2, but must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, length, 2)),
-                (ValueError, "dim is 9223372036854775808, but must be from -2 to 1", lambda: reverse(x, length, 2**63)),
                 *((ValueError, f"dim is {dim}, but must be from -1 to 0, of an x of 1 dimensions", lambda dim=dim: torch.func.vmap(lambda a: reverse(a, length, dim))(x))
                     for dim in (-2, 1)),
                 (ValueError, r"lengths has shape \[3, 1\], but must broadcast to \[1\]", lambda: torch.func.vmap(lambda a: reverse_(a, length.expand(3, 1), 0))(x)),
@@ -284,7 +275,6 @@ class Torch(unittest.TestCase):
                 *((TypeError, f"dim is {dim!r}, but must be an integer", lambda dim=dim, call=call: call(x, length, dim))
                   for dim in (None, "1", 1.0, True) for call in (reverse, reverse_)),
                 *((TypeError, "lengths ", lambda of=of: reverse(x, of, 1)) for of in (True, [[True], [1], [2]])),
-                (TypeError, "lengths has dtype torch.float32, but must have", lambda: reverse(x, [1.5], 1)),
                 (TypeError, "lengths is 'a', but must be a tensor, or integers", lambda: reverse(x, "a", 1)),
                 (TypeError, "x has layout torch.sparse_coo, but must have torch.strided", lambda: reverse(x.to_sparse(), length, 1)),
                 (TypeError, "lengths has layout torch.sparse_coo", lambda: reverse(x, length.expand(3, 1).to_sparse(), 1)),
@@ -301,7 +291,6 @@ class Torch(unittest.TestCase):
                 *((TypeError, f"delta is {delta!r}, but must be a number", lambda delta=delta: fill(3, 1, delta)) for delta in ("a", True)),
                 (TypeError, "size is True, but must be an integer", lambda: fill((True,), 1, 1)),
                 (ValueError, "start is 300, but must be from -128 to 255", lambda: fill(3, 300, 1, torch.uint8, device)),
-                (ValueError, "start is 18446744073709551616", lambda: fill(2, 2**64, 1, torch.int64)),
                 (ValueError, r"lengths\[1, 0\] is -3, but must be at least 0", lambda: reverse(x.cpu(), torch.tensor([[1], [-3], [2]]), 1)),
                 (ValueError, "lengths is -3, but must be at least 0", lambda: reverse(x.cpu(), torch.tensor(-3), 1)),
                 (ValueError, "is -1, but must be at least 0", lambda: reverse(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),

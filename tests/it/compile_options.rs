@@ -25,6 +25,10 @@ fn the_page_has_every_option() {
         defaults.push(format!("{key}={default}"));
     }
     assert_eq!(defaults.join(" "), CompileOptions::default().to_string());
+    for word in ["select", "alignment=16"] {
+        let error = format!("select=measure {word}").parse::<CompileOptions>().expect_err(word).to_string();
+        assert!(error.starts_with(&format!("the compile option is `{word}`, but must be one of ")), "{error}");
+    }
 }
 
 /// The CPU has no kernels to measure.

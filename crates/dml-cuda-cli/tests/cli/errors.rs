@@ -5,18 +5,15 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use crate::{dml_cuda, fill, set, small, stdout, Ended, Folder};
+use crate::{dml_cuda, fill, npy, set, small, stdout, Ended, Folder};
 
 #[test]
 fn bad_input_gets_one_clear_message() {
     let folder = Folder::new();
     folder.write("odd.bin", [1, 2, 3]);
-    let short = b"\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99,), }            \n";
-    folder.write("short.npy", short);
+    folder.write("short.npy", npy("<f4", false, "(99,)", b""));
     folder.write("text.npy", "not an array");
-    let columns =
-        b"\x93NUMPY\x01\0\x42\0{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }       \n\0\0\0\0\0\0\0\0";
-    folder.write("columns.npy", columns);
+    folder.write("columns.npy", npy("<f4", true, "(1, 2)", &[0; 8]));
     folder.write("huge.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f4'}");
     let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": "out.bin" });
     let expect = |what: &str, path: &str, value: Value| {

@@ -52,6 +52,13 @@ fn run(arguments: &[&str]) -> Output {
     dml_cuda().args(arguments).output().expect("dml-cuda starts")
 }
 
+/// A .npy file of version 1, of this type and shape.
+fn npy(dtype: &str, is_fortran: bool, shape: &str, bytes: &[u8]) -> Vec<u8> {
+    let order = if is_fortran { "True" } else { "False" };
+    let header = format!("{{'descr': '{dtype}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
+    [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), bytes].concat()
+}
+
 /// A folder of a test, in which it runs the tool.
 struct Folder(tempfile::TempDir);
 

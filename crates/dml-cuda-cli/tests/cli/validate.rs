@@ -2,7 +2,7 @@
 
 use serde_json::{json, Value};
 
-use crate::{example, fill, models, run, set, small, stderr, stdout, Ended, Folder};
+use crate::{example, fill, models, npy, run, set, small, stderr, stdout, Ended, Folder};
 
 #[test]
 fn a_version_of_directml_explains_its_verdict() {
@@ -239,11 +239,8 @@ fn strict_reads_the_npy_files_that_dxdispatch_reads() {
     let mut model = small();
     set(&mut model, "resources/Out", json!({ "initialValues": { "sourcePath": "x.npy" } }));
     model["commands"].as_array_mut().expect("a list").remove(0);
-    for (dtype, order, strict) in [("|b1", "False", true), ("|i1", "True", false), ("|i1", "False", true)] {
-        let header = format!("{{'descr': '{dtype}', 'fortran_order': {order}, 'shape': (4,), }}\n");
-        let file =
-            [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), &[1, 0, 1, 1]].concat();
-        folder.write("x.npy", file);
+    for (dtype, is_fortran, strict) in [("|b1", false, true), ("|i1", true, false), ("|i1", false, true)] {
+        folder.write("x.npy", npy(dtype, is_fortran, "(4,)", &[1, 0, 1, 1]));
         let output = folder.run_model(&model, &["-a", "cpu"]);
         assert!(output.well().contains("Resource 'Out': 1, 0, 1, 1"), "{dtype}: {}", stdout(&output));
         let output = folder.run_model(&model, &["--strict", "-a", "cpu"]);
@@ -258,10 +255,7 @@ fn strict_reads_the_npy_files_that_dxdispatch_reads() {
 #[test]
 fn a_file_of_other_numbers_or_another_shape_gets_a_warning() {
     let folder = Folder::new();
-    let npy = |dtype: &str, width: usize, shape: &str| {
-        let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}\n");
-        [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), &vec![0; 16 * width]].concat()
-    };
+    let npy = |dtype: &str, width: usize, shape: &str| npy(dtype, false, shape, &vec![0; 16 * width]);
     let bytes = |found: &str, tensor: &str| {
         format!(
             "of {found}, but must be one of {tensor} for the OutputTensor of fill: its bytes are taken for {tensor}"

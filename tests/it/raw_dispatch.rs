@@ -115,21 +115,3 @@ fn tensors_that_end_inside_a_word_may_lie_side_by_side() {
         assert_eq!(memory.read(), bytemuck::cast_slice::<u32, u8>(&required), "{device}");
     }
 }
-
-/// Two inputs may be the same memory, as tensors of different sizes: each has a copy of its own where it is not
-/// aligned.
-#[test]
-fn tensors_of_the_host_that_are_not_aligned_are_copied_apart() {
-    use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
-    let [pair, one] = [&[1, 2][..], &[1, 1]].map(|sizes| ForeignTensor::packed(Address(0), sizes));
-    let length_type = TensorDataType::UInt64;
-    let arrays = ReversalArrays { input: pair, lengths: one, output: pair, axis: 1, element_size: 2, length_type };
-    let lowered = Lowered::Reversal(LoweredReversal::new(&arrays).expect("fits"));
-    // The elements 1 and 0, and the length 2^32 + 1, from an odd address on.
-    let (words, mut output) = ([0x0001_0000_0001_u64 << 8, 0], [7u16; 2]);
-    let odd = words.as_ptr().cast::<u8>().wrapping_add(1);
-    // SAFETY: all of it is memory of this function, which nothing else uses.
-    let done =
-        unsafe { Device::cpu().run_lowered(&lowered, &[odd.into(); 2], output.as_mut_ptr().into(), RawStream::NULL) };
-    assert_eq!((done, output), (Ok(()), [0, 1]));
-}

@@ -5,7 +5,7 @@ mod reports;
 mod runners;
 
 #[cfg(unix)]
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 #[cfg(unix)]
 use std::time::Duration;
 
@@ -76,13 +76,9 @@ fn a_suite_that_ends_early_leaves_only_what_others_have_written() {
         }
         child
     };
-    let send = |signal: &str, child: &Child| {
-        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
-        assert!(sent.success());
-    };
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let mut first = begin(&["suite", "suite"]);
-        send("-STOP", &first);
+        bench::send("-STOP", &first);
         // A second suite, of any tier, is refused. It takes nothing away from the first one.
         let written = folder.names("suite");
         for tier in ["quick", "standard", "full"] {
@@ -90,8 +86,8 @@ fn a_suite_that_ends_early_leaves_only_what_others_have_written() {
         }
         assert_eq!(folder.names("suite"), written);
         folder.write("suite/of another program", "kept");
-        send(signal, &first);
-        send("-CONT", &first);
+        bench::send(signal, &first);
+        bench::send("-CONT", &first);
         assert_eq!(first.wait().expect("it ends").code(), Some(code), "{signal}");
         assert_eq!(
             (folder.names(""), folder.names("suite")),

@@ -118,7 +118,7 @@ fn interrupt(bench: &Child, tools: &Path) {
     }
 }
 
-fn send(signal: &str, child: &Child) {
+pub fn send(signal: &str, child: &Child) {
     let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
     assert!(sent.expect("kill runs").success());
 }

@@ -222,7 +222,7 @@ fn a_limit_of_a_files_size_is_an_error_and_leaves_nothing() {
 fn a_signal_leaves_no_partial_file() {
     let folder = Folder::new();
     let out = folder.path("out");
-    folder.write("model.json", model(256 << 20, &out.join("large")).to_string());
+    folder.write("model.json", model(64 << 20, &out.join("large")).to_string());
     // A signal that the parent ignores stays ignored: nohup, and a script's job in the background.
     for (signal, before, ended) in [
         ("-INT", "", 130),
@@ -257,7 +257,7 @@ fn a_signal_leaves_no_partial_file() {
             ),
         }
         if let Ok(metadata) = fs::metadata(out.join("large")) {
-            assert_eq!(metadata.len(), 256 << 20);
+            assert_eq!(metadata.len(), 64 << 20);
         }
         fs::remove_dir_all(&out).expect("removed");
     }

@@ -64,9 +64,6 @@ __device__ __forceinline__ Groups stage_groups(const Columns& p) {
             groups * p.r.axis_size};
 }
 
-// Elements that a thread reads in shared memory before it writes the first.
-static constexpr u32 ELEMENTS_IN_FLIGHT = 4;
-
 // A thread keeps its column and goes down the rows of all groups. All threads together take as many rows at once as the
 // thread block can, so that they write neighbouring elements.
 template <class Element>
@@ -80,25 +77,16 @@ __device__ __forceinline__ void reverse_columns(const Columns& p) {
     u32 length = s.lengths[group * columns + column];
     const Element* from = reinterpret_cast<const Element*>(s.elements) + group * p.r.axis_size * columns + column;
     Element* out = reinterpret_cast<Element*>(s.out) + threadIdx.x;
-    for (u32 row = first; row < s.rows; row += ELEMENTS_IN_FLIGHT * rows_at_once) {
-        Element value[ELEMENTS_IN_FLIGHT];
-#pragma unroll
-        for (u32 k = 0; k < ELEMENTS_IN_FLIGHT; ++k, t += rows_at_once) {
-            if (row + k * rows_at_once >= s.rows) break;
-            if (t >= p.r.axis_size) {  // in a later group
-                const u32 on = divide(t, p.axis);
-                t -= on * p.r.axis_size;
-                group += on;
-                from += on * p.r.axis_size * columns;
-                length = s.lengths[group * columns + column];
-            }
-            value[k] = from[source(t, length) * columns];
+#pragma unroll 4
+    for (u32 row = first; row < s.rows; row += rows_at_once, out += rows_at_once * columns, t += rows_at_once) {
+        if (t >= p.r.axis_size) {  // in a later group
+            const u32 on = divide(t, p.axis);
+            t -= on * p.r.axis_size;
+            group += on;
+            from += on * p.r.axis_size * columns;
+            length = s.lengths[group * columns + column];
         }
-        issue_loads();
-#pragma unroll
-        for (u32 k = 0; k < ELEMENTS_IN_FLIGHT; ++k, out += rows_at_once * columns) {
-            if (row + k * rows_at_once < s.rows) *out = value[k];
-        }
+        *out = from[source(t, length) * columns];
     }
 }
 

@@ -38,6 +38,8 @@ pub mod segments {
     /// A group's threads are computed from this many fifths of its vectors, so that a count slightly above a power of
     /// two does not double them.
     pub const GROUP_FIFTHS: u32 = 4;
+    /// Elements of 4 bytes of a packed lane, in place. Longer lanes are faster whole.
+    pub const MAX_WORDS_IN_PLACE: u32 = 64;
     /// Vectors of a block per thread, in place.
     pub const VECTORS_PER_THREAD_IN_PLACE: u32 = 6;
 }

@@ -344,8 +344,10 @@ fn strips_move_the_sectors_of_each() {
             };
             let repeated = (sectors(0) + sectors(1)) as f64 - layout.moved_once();
             let times = if strip < 32 { 2.0 } else { 1.0 };
+            // Lines that several strips share are opened again.
+            let bytes = layout.work().bytes * if strip < 128 { 1.0 + 3.0 / 16.0 } else { 1.0 };
             let what = format!("{fields}: {}, {}", found.launch.entry.name, found.variant());
-            assert_near(found.work.bytes, layout.work().bytes + times * repeated * 32.0, 0.02, &what);
+            assert_near(found.work.bytes, bytes + times * repeated * 32.0, 0.02, &what);
             assert_near(found.work.misses, layout.work().misses + repeated, 0.02, &what);
             strips += 1;
         }

@@ -2,9 +2,10 @@
 
 use super::layout::{Candidates, Layout};
 use super::segments::Staged;
-use super::RejectReason;
+use super::{reject_if, RejectReason};
 use crate::cuda::estimate::Work;
 use crate::cuda::launch::Launch;
+use crate::cuda::tuning::segments::MAX_WORDS_IN_PLACE;
 use crate::cuda::tuning::VEC16;
 use crate::cuda::{costs, kernels};
 
@@ -14,6 +15,9 @@ const WARP_THREADS: u32 = 32;
 /// Whole lanes, staged.
 pub(super) fn packed_lanes(layout: &Layout<'_>, _: u32, list: &mut Candidates) -> Result<(), RejectReason> {
     layout.contiguous_lanes()?;
+    // In place, this kernel moves single elements, which pays for short lanes alone if they are words.
+    let is_long = layout.in_place() && layout.width == 4 && layout.axis.size > MAX_WORDS_IN_PLACE;
+    reject_if(is_long, ("in place, lanes have more than {} elements of 4 bytes", MAX_WORDS_IN_PLACE))?;
     let staged = Staged::new(layout)?;
     let (grid, swaps) = (staged.grid, layout.axis.size.div_ceil(2));
     // In place, a thread for every other element: on average, half of the elements are below a length.

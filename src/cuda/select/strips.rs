@@ -99,9 +99,8 @@ pub(super) fn work(layout: &Layout<'_>, row: &Dimension, strip: u32, grid: Grid,
     // At any alignment, the second vector of the last 16 bytes is in one more.
     let next = if unaligned { begins / sector } else { 0.0 };
     let repeated = (strips * rows * layout.moving_sectors() * (sectors + next) - layout.moved_once()).max(0.0);
-    // Beyond the L2 cache, memory opens a line once for each thread block that takes a part of it.
-    let is_reopened = strip < LINE && once.bytes > f64::from(layout.target.l2_cache);
-    let reopened = if is_reopened { once.bytes * REOPENED } else { 0.0 };
+    // A line is opened once for each thread block that takes a part of it.
+    let reopened = if strip < LINE { once.bytes * REOPENED } else { 0.0 };
     // A sector that is written in parts is also read.
     let read_again = if strip < SECTOR { repeated } else { 0.0 };
     let loads = rows * f64::from(strip.div_ceil(read)) * if unaligned { 2.0 } else { 1.0 };

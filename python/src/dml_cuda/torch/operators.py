@@ -233,7 +233,9 @@ _DECOMPOSITIONS, _META = "torch._decomp.decomposition_table", "torch._decomp.met
 if exists(_DECOMPOSITIONS) and exists(_META):
     private(_DECOMPOSITIONS)[_reverse] = functools.partial(_decompose, "decomposed_reversal")
     private(_DECOMPOSITIONS)[fill] = functools.partial(_decompose, "decomposed_fill")
-    private(_META)[_reverse] = _reverse_fake  # which fake tensors prefer
+    # Fake tensors prefer these.
+    private(_META)[_reverse] = _reverse_fake
+    private(_META)[fill] = _fill_fake
 # A fill has no tensor argument that could select the device.
 _library.impl("fill_value_sequence", _fill, "BackendSelect")
 

@@ -108,6 +108,8 @@ class Choice(unittest.TestCase):
 
         self.assertEqual([find(rnn, full) for rnn in (lstm, gru)], ["whole", "whole"])
         self.assertEqual([find(rnn, full, is_kept=False) for rnn in (lstm, gru)], ["whole", "packed"])
+        short, full_of_short = torch.randn(15, 16, 64), [15] * 16
+        self.assertEqual([find(rnn, full_of_short, short) for rnn in (lstm, gru)], ["packed", "whole"])
         self.assertEqual([find(lstm, dense), find(lstm, sparse)], ["padded", "segments"])
         self.assertEqual([find(gru, dense), find(gru, sparse)], ["packed", "packed"])
         with torch.no_grad():

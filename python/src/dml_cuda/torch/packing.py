@@ -251,10 +251,10 @@ def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: 
         host = (given if given.dtype == torch.int64 else given.to(torch.int64)).tolist()
         longest = max(host)
         batch = Batch.of(longest, host)
-        is_wrong = batch.has_empty or longest > len(x) or (enforce_sorted and host != sorted(host, reverse=True))
+        is_wrong = batch.has_empty or longest > x.size(0) or (enforce_sorted and host != sorted(host, reverse=True))
         if is_wrong or not keeps(x, batch):  # PyTorch's own error, or its pack
             return PACK(input, lengths, batch_first, enforce_sorted)
-        x = x[:longest] if longest < len(x) else x
+        x = x[:longest] if longest < x.size(0) else x
     kept = given.detach().to(torch.int64, copy=True)
     if not given.is_cpu:
         kept = without_sign(kept).clamp_(max=len(x))

@@ -72,23 +72,24 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         )
         self._check(input, lengths, hx)
         x = input.transpose(0, 1) if self.batch_first else input
+        steps = x.size(0)
         host = rnn_choice.on_host(x, lengths)
         if host:
             longest = max(1, *host)
             if min(host) < 0:
                 host_lengths(lengths.numpy())  # refuses them
-            if longest < len(x):  # what comes after the longest sequence is padding alone
+            if longest < steps:  # what comes after the longest sequence is padding alone
                 dim = 1 if self.batch_first else 0
                 output, states = self._run(input.narrow(dim, 0, longest), hx, lengths)
-                return torch.nn.functional.pad(output, (0, 0) * (2 - dim) + (0, len(x) - longest)), states
-        batch = Batch.of(len(x), host) if host else None
+                return torch.nn.functional.pad(output, (0, 0) * (2 - dim) + (0, steps - longest)), states
+        batch = Batch.of(steps, host) if host else None
         form = rnn_choice.form(self, x, batch, True)
         if form == "whole":
             output, states = self._plain(_own(input), _own(hx))
             return _own(output), _own(states)
         if form == "packed":
             packed, states = self._plain(PACK(x, torch.tensor(host), enforce_sorted=False), hx)
-            return padded_of(packed, self.batch_first, 0.0, len(x)), states
+            return padded_of(packed, self.batch_first, 0.0, steps), states
         if form == "segments":
             return self._run_segments(x, host, hx)
         return run_padded(self, x, lengths, _own(hx), has_empty=batch is None or batch.has_empty)
@@ -129,10 +130,10 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         """Runs a pack of PyTorch's."""
         data, sizes, order, back = packed
         is_captured = data.is_cuda and torch.cuda.is_current_stream_capturing()
-        is_seen = data.dim() != 2 or data.is_meta or is_captured or not len(data) or watched(data, sizes)
+        is_seen = data.dim() != 2 or data.is_meta or is_captured or not data.size(0) or watched(data, sizes)
         if is_seen:
             return self._plain(packed, hx)
-        steps, count = len(sizes), len(data)
+        steps, count = sizes.size(0), data.size(0)
         batch = Batch(steps, int(sizes[0]), count, False)
         form = rnn_choice.form(self, data, batch, False)
         if form == "packed":

@@ -15,7 +15,7 @@ import sys
 
 BEST = pathlib.Path(__file__).resolve().parent.parent / "benches/record/best.csv"
 CASE = ["gpu", "l2", "case", "type", "mode", "bytes"]
-COLUMNS = [*CASE, "microseconds", "commit", "date"]
+COLUMNS = [*CASE, "microseconds", "kernel", "commit", "date"]
 SLOWER = 1.03
 
 
@@ -28,7 +28,7 @@ def cases_of(path):
             yield {
                 "gpu": machine["device"], "l2": l2, "case": case["case"], "type": case["type"], "mode": case["mode"],
                 "bytes": str(case["bytes"]), "microseconds": f"{statistics.median(case['each']):.3f}",
-                "commit": machine["commit"], "date": machine["date"][:10],
+                "kernel": case.get("kernel", ""), "commit": machine["commit"], "date": machine["date"][:10],
             }  # fmt: skip
 
 

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use dml_cuda::{BindingTable, Buffer, BufferBinding, Device, Stream};
+use dml_cuda::{BindingTable, Buffer, BufferBinding, CompiledOperator, Device, Stream};
 
 use super::gpu::{Gpu, Kind, Memory, Way};
 use super::suite::{self, random, Case};
@@ -49,12 +49,13 @@ pub fn time(
     let work =
         case.work.as_ref().ok_or_else(|| format!("the case '{name}' is compared, but must be one that is timed"))?;
     events::line(&events::device(device, true, device.compile_options()))?;
-    let timed = match work.mode.is_baseline() {
-        true => baseline(work, is_cold, times, device).map(|samples| vec![samples]),
-        false => next_to_its_baseline(case, work, times, device),
-    };
-    for samples in timed.map_err(|error| error.to_string())? {
-        events::line(&events::dispatched(name, &samples, times.repeat))?;
+    let tell = |samples: &Samples, kernel: &str| events::line(&events::dispatched(name, samples, times.repeat, kernel));
+    if work.mode.is_baseline() {
+        tell(&baseline(work, is_cold, times, device).map_err(|error| error.to_string())?, "")?;
+    } else {
+        let timed = next_to_its_baseline(case, work, times, device).map_err(|error| error.to_string())?;
+        tell(&timed.samples, &timed.kernel)?;
+        tell(&timed.baseline, "")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -100,8 +101,14 @@ fn plain_on_cpu(from: &[u8], to: &mut [u8]) {
     std::hint::black_box(to);
 }
 
-/// The samples of a case, and of plain work on its memory.
-fn next_to_its_baseline(case: &Case, work: &Work, times: &Repeated, device: &Device) -> Result<Vec<Samples>> {
+/// A case that was timed next to plain work on its memory.
+struct NextToBaseline {
+    kernel: String,
+    samples: Samples,
+    baseline: Samples,
+}
+
+fn next_to_its_baseline(case: &Case, work: &Work, times: &Repeated, device: &Device) -> Result<NextToBaseline> {
     let lengths = case.lengths();
     let (moved, total) = (work.bytes, case.output_bytes());
     let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
@@ -121,7 +128,8 @@ fn next_to_its_baseline(case: &Case, work: &Work, times: &Repeated, device: &Dev
     let baseline = gpu.fastest(&Memory { from: &from, to: &to, bytes }, kinds, &[way], times)?;
     let timed = dispatched()?;
     check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, stream)?;
-    Ok(vec![timed, baseline])
+    let kernel = events::kernel_of(&sets[0].operator, work.mode == Mode::InPlace);
+    Ok(NextToBaseline { kernel, samples: timed, baseline })
 }
 
 /// The kinds of plain work that a case is compared with, and their bytes.
@@ -141,6 +149,7 @@ struct Bound {
     /// Fills have none, and in place it is the output.
     input: Option<Buffer>,
     output: Buffer,
+    operator: CompiledOperator,
     table: BindingTable,
 }
 
@@ -163,7 +172,7 @@ impl Bound {
             inputs = vec![range(input.as_ref().unwrap_or(&output)), BufferBinding::whole(&lengths)];
         }
         let table = operator.bind_at_elements(&inputs, range(&output))?;
-        Ok(Self { input, output, table })
+        Ok(Self { input, output, operator, table })
     }
 }
 

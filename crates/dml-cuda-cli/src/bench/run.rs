@@ -77,6 +77,9 @@ pub struct Timed {
     pub dispatches: u32,
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// The kernel that ran, with its variant; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kernel: String,
     /// Microseconds of the case's own baseline, if it was timed with the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<f64>,

@@ -23,6 +23,8 @@ pub struct Answer {
     pub outcome: Option<Outcome>,
     /// Dispatches of a sample.
     pub dispatches: u32,
+    /// The kernel that ran; empty if unknown.
+    pub kernel: String,
     /// Microseconds of the case's own baseline.
     pub baseline: Option<f64>,
     pub notes: Vec<String>,

@@ -119,7 +119,7 @@ fn add(run: &mut Run, case: &Case, answer: Result<Answer, String>) {
         dispatches: case.dispatches,
         ..Answer::default()
     });
-    let Answer { outcome, dispatches, baseline, notes, .. } = answer;
+    let Answer { outcome, dispatches, kernel, baseline, notes, .. } = answer;
     for note in notes.into_iter().filter(|note| !note.is_empty()) {
         if !run.notes.contains(&note) {
             run.notes.push(note);
@@ -133,7 +133,10 @@ fn add(run: &mut Run, case: &Case, answer: Result<Answer, String>) {
         }
         (Some(outcome), Some(work)) => match run.cases.iter_mut().find(|timed| timed.work.name() == work.name()) {
             Some(earlier) => earlier.outcome.add(outcome),
-            None => run.cases.push(Timed { work: work.clone(), model: case.model(), dispatches, outcome, baseline }),
+            None => {
+                let (work, model) = (work.clone(), case.model());
+                run.cases.push(Timed { work, model, dispatches, outcome, kernel, baseline });
+            }
         },
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use dml_cuda::{CompileOptions, Device, Specialize, TensorDataType};
+use dml_cuda::{CompileOptions, CompiledOperator, Device, Outcome, Specialize, TensorDataType};
 use serde_json::{json, Value};
 
 use super::samples::Samples;
@@ -58,17 +58,34 @@ pub fn cuda_version(properties: &dml_cuda::Properties) -> String {
     format!("CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10)
 }
 
-/// A dispatch and its samples.
-pub fn dispatched(name: &str, samples: &Samples, repeat: u32) -> Value {
+/// The kernel that a dispatch of buffers takes, with its variant. Empty on a CPU, and where nothing moves.
+pub fn kernel_of(operator: &CompiledOperator, in_place: bool) -> String {
+    let explanation = operator.explain();
+    let Some(mode) = explanation.modes.iter().find(|mode| mode.in_place == in_place) else {
+        return String::new();
+    };
+    match mode.kernels.iter().find(|kernel| matches!(kernel.outcome, Outcome::Chosen(_))) {
+        Some(chosen) if chosen.variant.is_empty() => chosen.kernel.clone(),
+        Some(chosen) => format!("{}, {}", chosen.kernel, chosen.variant),
+        None => String::new(),
+    }
+}
+
+/// A dispatch and its samples. kernel: empty if it has none.
+pub fn dispatched(name: &str, samples: &Samples, repeat: u32, kernel: &str) -> Value {
     // No dispatches take no time. DxDispatch divides by their number, and prints `inf`.
     let finite = |sample: &f64| if sample.is_finite() { *sample } else { 0.0 };
-    json!({
+    let mut event = json!({
         "event": "dispatch",
         "dispatchable": name,
         "dispatches": repeat,
         "cpu_milliseconds": samples.cpu.iter().map(finite).collect::<Vec<_>>(),
         "gpu_milliseconds": samples.gpu.iter().map(finite).collect::<Vec<_>>(),
-    })
+    });
+    if !kernel.is_empty() {
+        event["kernel"] = json!(kernel);
+    }
+    event
 }
 
 /// Prints the elements of a resource.

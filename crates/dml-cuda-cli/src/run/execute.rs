@@ -138,7 +138,11 @@ impl<'a> Executor<'a> {
         let samples = self.samples(operator, inputs, output)?;
         match self.options.format {
             _ if samples.cpu.is_empty() => {}
-            Format::Json => events::line(&events::dispatched(name, &samples, self.options.dispatch_repeat))?,
+            Format::Json => {
+                let in_place = inputs.first().is_some_and(|input| input.buffer.same_as(&output.buffer));
+                let kernel = events::kernel_of(operator, in_place);
+                events::line(&events::dispatched(name, &samples, self.options.dispatch_repeat, &kernel))?;
+            }
             Format::Text => report(name, &samples, self.options)?,
         }
         Ok(())

@@ -208,6 +208,9 @@ fn cases_are_timed_on_the_gpu_and_baselines_lose_nothing() {
         let microseconds = 500.0 / case["dispatches"].as_f64().expect("a number");
         let samples = case["each"].as_array().expect("samples");
         assert_eq!(samples.len(), 3);
+        let is_in_place = case["mode"] == "in place";
+        let kernel = case["kernel"].as_str().expect("the kernel that ran");
+        assert!(kernel.starts_with("reverse_") && kernel.contains("in_place") == is_in_place, "{kernel}");
         let is_right = |sample: f64| (sample / microseconds - 1.0).abs() < 1e-6;
         assert!(samples.iter().all(|sample| sample.as_f64().is_some_and(is_right)), "{case}");
     }

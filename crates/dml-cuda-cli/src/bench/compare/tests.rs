@@ -5,7 +5,14 @@ use crate::bench::work::Work;
 fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timed {
     let (case, data_type) = (case.to_owned(), "f32".to_owned());
     let work = Work { case, data_type, mode, bytes, side_by_side: false };
-    Timed { work, model: String::new(), dispatches: 1, outcome: Outcome::Each(samples.to_vec()), baseline: None }
+    Timed {
+        work,
+        model: String::new(),
+        dispatches: 1,
+        outcome: Outcome::Each(samples.to_vec()),
+        kernel: String::new(),
+        baseline: None,
+    }
 }
 
 fn output(bytes: &str, expected_to_differ: bool) -> Output {

@@ -52,14 +52,22 @@ enum Event {
     Dispatch {
         cpu_milliseconds: Vec<f64>,
         gpu_milliseconds: Vec<f64>,
+        #[serde(default)]
+        kernel: String,
     },
     #[serde(other)]
     Other,
 }
 
-/// What a process printed: the device, and the microseconds of each iteration, on the GPU if there is one. The case's
-/// own baseline is behind it.
-type Printed = (Device, Vec<Vec<f64>>);
+/// What a process printed: the device and its dispatches. The case's own baseline is behind it.
+type Printed = (Device, Vec<Dispatched>);
+
+#[derive(Debug, PartialEq)]
+struct Dispatched {
+    kernel: String,
+    /// Microseconds of each iteration, on the GPU if there is one.
+    each: Vec<f64>,
+}
 
 impl<'a> Own<'a> {
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
@@ -124,15 +132,18 @@ impl Runner for Own<'_> {
         let (mut iterations, mut dispatches) = (self.asked.samples + 1, case.dispatches);
         // Only a first run tells how slow a CPU is.
         if self.device.name == CPU {
-            let first = once(1, 1)?.1.concat().into_iter().fold(0.1, f64::max) / 1e3;
+            let dispatched = once(1, 1)?.1;
+            let microseconds = dispatched.iter().flat_map(|dispatched| &dispatched.each);
+            let first = microseconds.fold(0.1, |longest, &each| each.max(longest)) / 1e3;
             (iterations, dispatches) = on_cpu(first, iterations, dispatches);
         }
         let (device, timed) = once(iterations, dispatches)?;
+        let kernel = timed.first().map(|dispatched| dispatched.kernel.clone()).unwrap_or_default();
         // The first iteration is cold.
-        let mut hot = timed.iter().filter_map(|each| each.get(1..));
+        let mut hot = timed.iter().filter_map(|dispatched| dispatched.each.get(1..));
         let outcome = Some(Outcome::Each(hot.next().unwrap_or_default().to_vec()));
         let baseline = hot.next().filter(|hot| !hot.is_empty()).map(median);
-        Ok(Answer { device: device.name, outcome, dispatches, baseline, notes })
+        Ok(Answer { device: device.name, outcome, dispatches, kernel, baseline, notes })
     }
 
     fn describe(&self, machine: &mut Machine, _: &Case) -> String {
@@ -172,9 +183,10 @@ fn read(text: &str) -> Result<Printed, String> {
     for line in text.lines() {
         match serde_json::from_str(line).map_err(|error| format!("it printed '{}': {error}", shown(line)))? {
             Event::Device(found) => device = found,
-            Event::Dispatch { cpu_milliseconds, gpu_milliseconds } => {
+            Event::Dispatch { cpu_milliseconds, gpu_milliseconds, kernel } => {
                 let each = if gpu_milliseconds.is_empty() { cpu_milliseconds } else { gpu_milliseconds };
-                dispatches.push(each.into_iter().map(|milliseconds| milliseconds * 1e3).collect());
+                let each = each.into_iter().map(|milliseconds| milliseconds * 1e3).collect();
+                dispatches.push(Dispatched { kernel, each });
             }
             Event::Other => {}
         }
@@ -197,6 +209,7 @@ mod tests {
             format!(r#"{{"event":"dispatch","dispatchable":"x","cpu_milliseconds":{cpu},"gpu_milliseconds":{gpu}}}"#)
         };
         let (_, timed) = super::read(&[line("[3.0]", "[1.0, 2.0]"), line("[0.5]", "[]")].join("\n")).expect("lines");
-        assert_eq!(timed, [vec![1000.0, 2000.0], vec![500.0]]);
+        let dispatched = |each: &[f64]| super::Dispatched { kernel: String::new(), each: each.to_vec() };
+        assert_eq!(timed, [dispatched(&[1000.0, 2000.0]), dispatched(&[500.0])]);
     }
 }

@@ -79,7 +79,8 @@ __device__ __forceinline__ void reverse_columns(const Columns& p) {
     Element* out = reinterpret_cast<Element*>(s.out) + threadIdx.x;
 #pragma unroll 4
     for (u32 row = first; row < s.rows; row += rows_at_once, out += rows_at_once * columns, t += rows_at_once) {
-        if (t >= p.r.axis_size) {  // in a later group
+        // In a later group. At most once: where all sizes are known, the compiler would compute a branch in every round.
+        while (t >= p.r.axis_size) {
             const u32 on = divide(t, p.axis);
             t -= on * p.r.axis_size;
             group += on;

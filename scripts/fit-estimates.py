@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Fits the costs of src/cuda/estimate.rs to measured times: fit-estimates.py [TARGET-NAME.csv[.gz]...]
+"""Fits the costs of src/cuda/estimate.rs to measured times: fit-estimates.py [--check] [TARGET-NAME.csv[.gz]...]
 
 `dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen. A
 kernel's time is that of the specialized one, because CUDA graphs run that. Where only the generic one was recorded,
 what is not the memory's time is shortened as on average of the entry point.
 Without arguments it takes benches/record/times. Prints how well the estimates choose on layouts that the fit has not
-seen, and writes src/cuda/costs.rs. Needs numpy, pandas and scipy.
+seen, and writes src/cuda/costs.rs. With --check it fits nothing, and prints how well the present costs choose.
+Needs numpy, pandas and scipy.
 """
 
+import math
 import os
 import pathlib
 import re
@@ -23,6 +25,7 @@ from scipy.optimize import least_squares, minimize
 
 warnings.filterwarnings("ignore")
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+COSTS = ROOT / "src/cuda/costs.rs"
 LAYOUT = ["width", "sizes", "axis", "in_strides", "out_strides", "length_sizes"]
 KERNEL = ["layout", "mode", "kernel", "variant", "alignment"]
 TERMS = "launch", "memory", "misses", "warps", "rounds"
@@ -35,6 +38,8 @@ LEAST, MOST = (0, 0, -14, -14, -14), (2, 1.1, 3, 3, 0)
 NOISE, CLOSE = 0.1, 0.05
 # What the errors of the estimates weigh beside the loss of the choices.
 ESTIMATES_MATTER = 0.1
+# Bytes of the output from which a tensor is large: such ones are reported apart.
+LARGE = 1 << 27
 STARTS = (0.1, 0, -1, 0, -2), (0, 0.1, 0.5, 1, -1)
 # How much faster generic kernels became after files were recorded, by the beginning of a name, and the files that came
 # after. What older files say of their specialized times does not count.
@@ -172,23 +177,71 @@ def fit(data, terms, kernels):
     return np.where(has_times, found.x.reshape(costs.shape), np.inf)
 
 
+def bytes_of(layout):
+    width, sizes, *_ = layout.split(",")
+    return int(width) * math.prod(map(int, sizes.split("x")))
+
+
+def present_costs():
+    """The costs in src/cuda/costs.rs: by mode, family and bytes of the unit."""
+    found = {}
+    for family, text in re.findall(r'name: "(\w+)", modes: (.*?)};', COSTS.read_text(), re.S):
+        for mode, rows in zip(("copying", "in place"), text.split("&[")[1:]):
+            for n, row in enumerate(re.findall(r"\[([^][]+)\]", rows)):
+                found[f"{mode} {family} {2**n}"] = [float(cost) for cost in row.split(",") if cost.strip()]
+    return found
+
+
+def estimates_of(costs, data, terms):
+    """The estimates by the costs, given as logarithms by kernel. Infinite where a kernel has none."""
+    of_data = costs[data.kernel_number]
+    estimates = estimate(np.nan_to_num(of_data, posinf=0), terms)[0]
+    return np.where(np.isfinite(of_data[:, 0]), estimates, np.inf)
+
+
 def report(name, ratio):
     ratio = ratio.clip(lower=1)
-    print(f"{name:34} {len(ratio):6} {ratio.mean():8.4f} {(ratio > 1.05).mean() * 100:6.1f} % {(ratio > 1.25).mean() * 100:7.1f} % {ratio.max():7.2f}")
+    print(f"{name:42} {len(ratio):6} {ratio.mean():8.4f} {(ratio > 1.05).mean() * 100:6.1f} % {(ratio > 1.25).mean() * 100:7.1f} % {ratio.max():7.2f}")
+
+
+def report_choices(data, name):
+    """How much longer the kernel with the lowest estimate takes than the fastest one."""
+    print(f"\n{name:42} {'count':>6} {'mean':>8} {'over 5 %':>8} {'over 25 %':>9} {'worst':>7}")
+    for mode, of_mode in data.groupby("mode"):
+        best = of_mode.groupby("layout").us.min()
+        report(f"{mode}, chosen when measured", (of_mode[of_mode.chosen == "yes"].groupby("layout").us.first() / best).dropna())
+        least = of_mode.sort_values("estimate").groupby("layout")
+        chosen = (least.head(1).set_index("layout").us / best).dropna()
+        report(f"{mode}, lowest estimate", chosen)
+        large = of_mode[of_mode.bytes >= LARGE].layout.unique()
+        report(f"{mode}, the same, of 128 MiB or more", chosen[chosen.index.isin(large)])
+        eager = least.head(1).set_index("layout").generic_us / of_mode.groupby("layout").generic_us.min()
+        report(f"{mode}, the same, not captured", eager.dropna())
+        print(f"{'':42} {best.size - chosen.size:6} more, whose kernel was not timed")
+        report(f"{mode}, best of 4 lowest", (least.head(4).groupby("layout").us.min() / best).dropna())
 
 
 def main():
     if {"-h", "--help"} & set(sys.argv):
         return print(__doc__)
-    files = [pathlib.Path(argument) for argument in sys.argv[1:]]
+    only_checks = "--check" in sys.argv
+    files = [pathlib.Path(argument) for argument in sys.argv[1:] if argument != "--check"]
     files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
     data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
     terms = np.array([text.split() for text in data.terms], float)
     data["generic_us"], data["us"] = data.us, captured(data, terms[:, TERMS.index("memory")])
+    data["bytes"] = data.sizes_and_strides.map(bytes_of)
+    data["kernel_number"], kernels = pd.factorize(data.costs)
+    if only_checks:
+        present = present_costs()
+        none = [math.inf] * len(TERMS)
+        with np.errstate(divide="ignore"):
+            costs = np.maximum(np.log([present.get(kernel, none) for kernel in kernels]), LEAST)
+        data["estimate"] = estimates_of(costs, data, terms)
+        return report_choices(data, "layouts, by the present costs")
     # Only kernels that have one mode are fitted. The choices that are reported are among all kernels.
     timed = (data.us.notna() & ~data.copies).to_numpy()
     data["choice"] = data.layout + " " + data["mode"]
-    data["kernel_number"], kernels = pd.factorize(data.costs)
     data["importance"] = np.select([data.layout.str.contains("-suite"), data.layout.str.contains("-bench|-large")], [50.0, 10.0], 1.0)
     # Errors matter where a kernel may be chosen.
     data["weight"] = data.importance * data.groupby("choice").us.transform("min") / data.us
@@ -197,21 +250,9 @@ def main():
     for part in np.array_split(np.random.default_rng(0).permutation(len(layouts)), 3):
         test = data.sizes_and_strides.isin(layouts[part]).to_numpy()
         costs = fit(data[timed & ~test], terms[timed & ~test], len(kernels))
-        of_test = costs[data.kernel_number[test]]
-        estimates = estimate(np.nan_to_num(of_test, posinf=0), terms[test])[0]
-        held_out[test] = np.where(np.isfinite(of_test[:, 0]), estimates, np.inf)
-    data["held_out"] = held_out
-    print(f"\n{'layouts that the fit has not seen':34} {'count':>6} {'mean':>8} {'over 5 %':>8} {'over 25 %':>9} {'worst':>7}")
-    for mode, of_mode in data.groupby("mode"):
-        best = of_mode.groupby("layout").us.min()
-        report(f"{mode}, chosen when measured", (of_mode[of_mode.chosen == "yes"].groupby("layout").us.first() / best).dropna())
-        least = of_mode.sort_values("held_out").groupby("layout")
-        chosen = (least.head(1).set_index("layout").us / best).dropna()
-        report(f"{mode}, lowest estimate", chosen)
-        eager = least.head(1).set_index("layout").generic_us / of_mode.groupby("layout").generic_us.min()
-        report(f"{mode}, the same, not captured", eager.dropna())
-        print(f"{'':34} {best.size - chosen.size:6} more, whose kernel was not timed")
-        report(f"{mode}, best of 4 lowest", (least.head(4).groupby("layout").us.min() / best).dropna())
+        held_out[test] = estimates_of(costs, data[test], terms[test])
+    data["estimate"] = held_out
+    report_choices(data, "layouts that the fit has not seen")
     print(f"\n{'kernel, bytes of the unit':36} {'times':>6} {'error, root of the mean square of logarithms'}")
     families = {}
     for kernel, costs in zip(kernels, np.exp(fit(data[timed], terms[timed], len(kernels)))):
@@ -228,7 +269,7 @@ def main():
 
 def write(families, kernels, files):
     """A line for each kernel. Costs of one without times would be lost, or be those of another width."""
-    path = ROOT / "src/cuda/costs.rs"
+    path = COSTS
     needed = set(kernels)
     for family, text in re.findall(r'name: "(\w+)", modes: (.*?)};', path.read_text(), re.S):
         for mode, costs in zip(("copying", "in place"), text.split("&[")[1:]):

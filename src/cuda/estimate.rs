@@ -55,6 +55,8 @@ const MOST_BLOCKS: u32 = 32;
 const ALONE: f64 = 3.0;
 /// Rounds that the start of a warp is worth.
 const START: f64 = 2.0;
+/// Cycles between the starts of two thread blocks on an SM that is full.
+const BLOCK_START: f64 = 157.0;
 
 /// Rounds up. `f64::ceil` is a call of a function where the processor is not known to have an instruction for it.
 pub(crate) fn ceil(number: f64) -> f64 {
@@ -66,21 +68,24 @@ pub(crate) fn ceil(number: f64) -> f64 {
     }
 }
 
-/// The terms of the formula: the launch; microseconds of the memory; microseconds of the multiprocessors, at a cycle
-/// for each repeated miss and for each round of a warp; rounds that follow each other.
+/// The terms of the formula: the launch; microseconds of the memory, or of starting the thread blocks if that takes
+/// longer; microseconds of the multiprocessors, at a cycle for each repeated miss and for each round of a warp; rounds
+/// that follow each other.
 pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS] {
     let multiprocessors = f64::from(target.multiprocessors);
     let by_shared = (target.shared_memory + RESERVED_SHARED) / (grid.shared + RESERVED_SHARED);
     let resident = (target.threads / grid.threads).min(by_shared).clamp(1, MOST_BLOCKS);
     let blocks = f64::from(grid.blocks);
-    let waves = (blocks / (multiprocessors * f64::from(resident))).max(1.0);
+    let at_once = multiprocessors * f64::from(resident);
+    let waves = (blocks / at_once).max(1.0);
+    let later_blocks = (blocks - at_once).max(0.0);
     // The busiest SM, compared with the mean.
     let unevenness = ceil(blocks / multiprocessors) * multiprocessors / blocks;
     let memory = work.bytes / (f64::from(target.bandwidth) * 1e3);
     let cycles = |count: f64| count * unevenness / (multiprocessors * f64::from(target.clock));
     [
         1.0,
-        memory * (unevenness / ALONE).max(1.0),
+        (memory * (unevenness / ALONE).max(1.0)).max(cycles(later_blocks * BLOCK_START)),
         cycles((work.misses - work.bytes / f64::from(SECTOR)).max(0.0)),
         cycles(blocks * f64::from(grid.threads) / WARP * (START + work.rounds)),
         work.rounds * waves,

@@ -2,13 +2,14 @@
 """Times reversals of random layouts, for which no kernel was tuned, next to a gather by torch.compile and a copy of the
 same bytes.
 
-Usage: PYTHONPATH=python/src python3 benches/random_layouts.py OUT.csv SEED... [--count N] [--without-gather] [--small]
+Usage: PYTHONPATH=python/src python3 benches/random_layouts.py OUT.csv SEED... [--count N] [--without-gather]
+       [--large | --small]
 
-A seed is a set of --count layouts (260) of at most 128 MiB. OUT.csv is the record: a row for each layout, with
+A seed is a set of --count layouts (260) of at most 128 MiB, but a tenth are larger, of at most 4 GiB. OUT.csv is the record: a row for each layout, with
 microseconds of calls that CUDA graphs replay with a cold L2 cache. `default`, `measured` (select=measure) and
 `generic` (specialize=never) are this library's, copying, and `in place` behind a name is the same in place.
 `wrong` counts results that differ from the gather's. Several processes compile gathers, and one at a time uses the GPU.
---small has tensors of at most 8 KiB, for a machine without a GPU, whose times say nothing."""
+--large draws large layouts alone. --small has tensors of at most 8 KiB, for a machine without a GPU, whose times say nothing."""
 
 import argparse
 import csv
@@ -21,8 +22,10 @@ import signal
 import statistics
 import sys
 
-# Bytes of a tensor at most, and bytes of all tensors that take turns: three times the L2 cache of an H100.
-MOST, SMALL, CACHES = 1 << 27, 1 << 13, 160 << 20
+# Bytes of a tensor as powers of two: the least and the most.
+USUAL, LARGE, SMALL = (9, 27), (27, 32), (9, 13)
+# Bytes of all tensors that take turns: three times the L2 cache of an H100.
+CACHES = 160 << 20
 MODES = {"default": "", "measured": "select=measure", "generic": "specialize=never"}
 # How often each kind is drawn.
 KINDS = {
@@ -41,8 +44,8 @@ def packed(sizes, order=None):
     return strides
 
 
-def draw(r, most=MOST):
-    """A layout of a random kind, of at most `most` bytes: its columns of `LAYOUT` but the seed."""
+def draw(r, powers):
+    """A layout of a random kind, whose bytes are between two powers of two: its columns of `LAYOUT` but the seed."""
 
     def size(least, largest):  # evenly by its logarithm, often a power of two, a multiple of 8 or one of 100
         value, how = 2 ** r.uniform(math.log2(least), math.log2(largest + 0.99)), r.random()
@@ -55,7 +58,7 @@ def draw(r, most=MOST):
         return max(least, min(largest, int(value)))
 
     kind, width = r.choices(list(KINDS), KINDS.values())[0], r.choice([1, 2, 2, 4, 4, 8])
-    n = max(64, int(2 ** r.uniform(9, math.log2(most))) // width)
+    n = max(64, int(2 ** r.uniform(*powers)) // width)
     longest = 40 if r.random() < 0.2 else 65536
     time = lambda largest: size(2, max(2, min(largest, longest)))  # noqa: E731
     features = lambda largest: size(1, max(1, min(largest, 16 if r.random() < 0.25 else 4096)))  # noqa: E731
@@ -112,8 +115,10 @@ def draw(r, most=MOST):
             if r.random() < often:
                 r.shuffle(order)
         in_strides, out_strides = (packed(sizes, order) for order in orders)
-    if math.prod(sizes) * width > 1.3 * most:
-        return draw(r, most)
+    spans = [sum((size - 1) * stride for size, stride in zip(sizes, strides)) for strides in (in_strides, out_strides)]
+    # A tensor with gaps may have more elements than DirectML counts.
+    if max(spans) > 2**32 - 2 or not 0.7 * 2 ** powers[0] <= math.prod(sizes) * width <= 1.3 * 2 ** powers[1]:
+        return draw(r, powers)
     return [kind, width, sizes, axis, in_strides, out_strides, lengths]
 
 
@@ -148,7 +153,8 @@ def work(rows, numbers, gathers, ready, turn, results):
         _, _, width, sizes, axis, in_strides, out_strides, of_lengths = rows[n]
         span = lambda strides: 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))  # noqa: E731
         elements = [span(in_strides), span(out_strides)]
-        sets = max(3, min(64, -(-CACHES // (2 * width * max(elements)))))
+        sets = -(-CACHES // (2 * width * max(elements)))
+        sets = 1 if sets == 1 else max(3, min(64, sets))
         torch.manual_seed(n)
         kind = types[width]
         new = lambda n: torch.randint(0, 127, (n,), device=DEVICE, dtype=torch.uint8).to(kind)  # noqa: E731
@@ -248,13 +254,17 @@ def main():
     parser.add_argument("seed", type=int, nargs="+")
     parser.add_argument("--count", type=int, default=260)
     parser.add_argument("--without-gather", action="store_true")
-    parser.add_argument("--small", action="store_true")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--large", action="store_true")
+    sizes.add_argument("--small", action="store_true")
     parser.add_argument("--workers", type=int, default=min(12, os.cpu_count() or 1))
     options = parser.parse_args()
     rows = []
     for seed in options.seed:
         r = random.Random(seed)
-        rows += [[seed, *draw(r, SMALL if options.small else MOST)] for _ in range(options.count)]
+        for _ in range(options.count):
+            usual = LARGE if r.random() < 0.1 else USUAL
+            rows.append([seed, *draw(r, LARGE if options.large else SMALL if options.small else usual)])
     table = [dict(zip(LAYOUT, ["x".join(map(str, of)) if isinstance(of, list) else of for of in row])) for row in rows]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended before all layouts were timed"))  # what is timed is written
     wrong = 0

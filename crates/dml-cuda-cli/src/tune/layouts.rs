@@ -156,8 +156,9 @@ const KINDS: [(&str, u32, &str, &str, [f64; 2]); 13] = [
     ("any", 2, "bthgf", "BHGF", [0.5, 0.3]),
 ];
 
-/// Bytes of the least and of the largest tensor, as powers of two.
-const BYTES: (f64, f64) = (9.0, 27.0);
+/// Bytes of the least and of the largest tensor, as powers of two, and of the tenth of the layouts that are large.
+const USUAL: (f64, f64) = (9.0, 27.0);
+const LARGE: (f64, f64) = (27.0, 32.0);
 
 /// Layouts at random. A seed always draws the same ones.
 pub fn draw(seed: u64, count: u32) -> Vec<Layout> {
@@ -165,7 +166,7 @@ pub fn draw(seed: u64, count: u32) -> Vec<Layout> {
     std::iter::repeat_with(|| one(&mut random)).flatten().take(count as usize).collect()
 }
 
-/// A layout, unless it is too large.
+/// A layout, unless it is too large or has too large gaps.
 fn one(r: &mut Random) -> Option<Layout> {
     let all: u32 = KINDS.iter().map(|(_, weight, ..)| weight).sum();
     let mut place = (r.next() % u64::from(all)) as u32;
@@ -176,7 +177,9 @@ fn one(r: &mut Random) -> Option<Layout> {
         dimensions = r.shuffled(dimensions.len()).into_iter().map(|d| dimensions[d]).collect();
     }
     let width = r.one_of(&[1, 2, 2, 4, 4, 8]);
-    let mut left = (((BYTES.0 + (BYTES.1 - BYTES.0) * r.part()).exp2() as u32) / width).max(64);
+    let (least, most) = if r.part() < 0.1 { LARGE } else { USUAL };
+    let bytes = (least + (most - least) * r.part()).exp2() as u32;
+    let mut left = (bytes / width).max(64);
     let features = if r.part() < 0.25 { 16 } else { 4096 };
     let steps = if r.part() < 0.2 { 40 } else { 1 << if letters == "bt" { 22 } else { 16 } };
     let mut sizes = vec![1; dimensions.len()];
@@ -221,7 +224,10 @@ fn one(r: &mut Random) -> Option<Layout> {
         }
     }
     let layout = Layout { kind: kind.to_owned(), width, sizes, axis, in_strides, out_strides, length_sizes };
-    ((layout.elements() * u64::from(width)) as f64 <= 1.3 * BYTES.1.exp2()).then_some(layout)
+    let is_too_large = (layout.elements() * u64::from(width)) as f64 > 1.3 * most.exp2();
+    // A tensor with gaps may have more elements than DirectML counts.
+    let is_valid = !is_too_large && Device::cpu().create_operator(layout.desc()).is_ok();
+    is_valid.then_some(layout)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 """The form in which an RNN with lengths runs, chosen by the rule in `dml_cuda.torch.rnn_choice`."""
 
+import contextlib
 import csv
 import gzip
 import itertools
@@ -147,6 +148,31 @@ class Choice(unittest.TestCase):
             [record.getMessage() for record in logged.records],
             ["LSTM(3, 5) runs whole: T=20, B=2, 40 rows filled", "LSTM(3, 5) runs padded: T=20, B=2, 39 rows filled"],
         )
+
+    def test_a_default_device_or_a_mode_of_functions_changes_nothing(self):
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                return func(*args, **(kwargs or {}))
+
+        lstm, x = dt.LSTM(3, 5, 2, bidirectional=True), torch.randn(20, 9, 3)
+
+        def results(lengths):
+            packs = (of.pack_padded_sequence(x, lengths, enforce_sorted=False) for of in (pytorch, dt))
+            outputs = [pytorch.pad_packed_sequence(lstm(pack)[0], total_length=20)[0] for pack in packs]
+            return [*outputs, lstm(x, lengths=lengths)[0], lstm(x, lengths=torch.tensor(lengths, device="cpu"))[0]]
+
+        for lengths in ([20] * 9, [20] * 8 + [19], [20] + [2] * 8):
+            for form in (None, "packed", "padded", "segments"):
+                forced = contextlib.nullcontext() if form is None else running(form)
+                with forced, mock.patch.object(rnn_choice, "rule", side_effect=rnn_choice.rule) as rule:
+                    required, forms = results(lengths), rule.call_args_list
+                    # What lands on the default device has no data.
+                    for mode in (torch.device("meta"), Mode()):
+                        rule.reset_mock()
+                        with mode:
+                            found = results(lengths)
+                        torch.testing.assert_close(found, required)
+                        self.assertEqual([str(call.args[2:]) for call in rule.call_args_list], [str(call.args[2:]) for call in forms])
 
     def test_a_pack_that_no_module_runs_padded_is_pytorchs(self):
         sparse, dense = [30, *[3] * 19], [30, *[25] * 19]

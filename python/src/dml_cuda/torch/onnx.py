@@ -65,7 +65,7 @@ class _Graph:
         self._graph = graph
 
     def Constant(self, value: Any) -> Any:
-        return self._graph.op("Constant", value_t=torch.tensor(value))
+        return self._graph.op("Constant", value_t=torch.tensor(value, device="cpu"))
 
     def __getattr__(self, name: str) -> Any:
         return lambda *inputs, **numbers: self._graph.op(name, *inputs, **{f"{key}_i": n for key, n in numbers.items()})

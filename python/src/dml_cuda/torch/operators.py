@@ -275,14 +275,15 @@ def _is_distributed(x: torch.Tensor) -> bool:
     return True
 
 
-def watched(x: torch.Tensor, lengths: torch.Tensor) -> bool:
-    """Whether a tangent, a transform, a mode, a tracer or a subclass of tensors has to see a call."""
+def watched(x: torch.Tensor, lengths: torch.Tensor, by_function_modes: bool = True) -> bool:
+    """Whether a tangent, a transform, a mode, a tracer or a subclass of tensors has to see a call. by_function_modes: a
+    mode of functions counts, such as PyTorch's default device is."""
     return bool(
         _is_compiling()
         or type(x) is not _Tensor
         or type(lengths) is not _Tensor
         or _modes()
-        or _function_modes()
+        or (by_function_modes and _function_modes())
         or in_transform()
         or forward_ad._current_level >= 0
         or is_tracing()

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from .._arguments import check_batch, host_lengths
 from . import rnn_choice
-from .operators import as_lengths, check_tensor, is_tracing, watched
+from .operators import as_lengths, check_tensor, is_tracing
 from .packing import PACK, Padded, lengths_of, padded_of, rows_of, uncompiled
 from .padded import run_padded
 from .rnn_choice import Batch
@@ -88,7 +88,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             output, states = self._plain(_own(input), _own(hx))
             return _own(output), _own(states)
         if form == "packed":
-            packed, states = self._plain(PACK(x, torch.tensor(host), enforce_sorted=False), hx)
+            packed, states = self._plain(PACK(x, torch.tensor(host, device="cpu"), enforce_sorted=False), hx)
             return padded_of(packed, self.batch_first, 0.0, steps), states
         if form == "segments":
             return self._run_segments(x, host, hx)
@@ -96,7 +96,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
 
     def _run_segments(self, x: torch.Tensor, host: Any, hx: Any, **options: Any) -> tuple[Any, Any]:
         """Runs x in segments of time."""
-        falling, there = torch.tensor(host).sort(descending=True, stable=True)
+        falling, there = torch.tensor(host, device="cpu").sort(descending=True, stable=True)
         cuts, there = rnn_choice.cuts_of(falling.tolist()), there.to(x.device)
         back = there.argsort()
         batch_first, fills = self.batch_first, options.get("fills", True)
@@ -129,9 +129,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
     def _run_packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
         """Runs a pack of PyTorch's."""
         data, sizes, order, back = packed
-        is_captured = data.is_cuda and torch.cuda.is_current_stream_capturing()
-        is_seen = data.dim() != 2 or data.is_meta or is_captured or not data.size(0) or watched(data, sizes)
-        if is_seen:
+        if data.dim() != 2 or not data.size(0) or not rnn_choice.may_choose(data, sizes):
             return self._plain(packed, hx)
         steps, count = sizes.size(0), data.size(0)
         batch = Batch(steps, int(sizes[0]), count, False)

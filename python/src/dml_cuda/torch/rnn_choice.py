@@ -92,10 +92,10 @@ class Batch(NamedTuple):
 
 def may_choose(x: torch.Tensor, lengths: torch.Tensor) -> bool:
     """Whether lengths may choose: not if they are on a GPU, or what records or transforms the call must not depend on
-    them."""
+    them. A mode of functions, such as a default device, records nothing that Python chooses."""
     if not lengths.is_cpu or x.is_meta or (x.is_cuda and torch.cuda.is_current_stream_capturing()):
         return False
-    return not watched(x, lengths)
+    return not watched(x, lengths, by_function_modes=False)
 
 
 def on_host(x: torch.Tensor, lengths: torch.Tensor) -> Any:

@@ -172,7 +172,8 @@ class Choice(unittest.TestCase):
                         with mode:
                             found = results(lengths)
                         torch.testing.assert_close(found, required)
-                        self.assertEqual([str(call.args[2:]) for call in rule.call_args_list], [str(call.args[2:]) for call in forms])
+                        calls = rule.call_args_list, forms
+                        self.assertEqual(*([str(call.args[2:]) for call in of_one] for of_one in calls))
 
     def test_a_pack_that_no_module_runs_padded_is_pytorchs(self):
         sparse, dense = [30, *[3] * 19], [30, *[25] * 19]

@@ -126,6 +126,42 @@ class Programs(unittest.TestCase):
         self.assertEqual(*graphs)
         self.close(torch.jit.script(Model(ours))(x, lengths), Model(ours)(x, lengths), 1e-5)
 
+    def test_scripts_compile_pytorchs_packing(self):
+        class Model(torch.nn.Module):
+            def __init__(self, rnn):
+                super().__init__()
+                self.rnn = rnn
+
+            def forward(self, x, lengths: torch.Tensor):
+                pack = dt.pack_padded_sequence(x, lengths, enforce_sorted=False)
+                return dt.pad_packed_sequence(self.rnn(pack)[0], total_length=x.size(0))[0]
+
+        x, lengths = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS)
+        for kind in (dt.LSTM, dt.GRU, dt.RNN):
+            model = Model(kind(FEATURES, HIDDEN, bidirectional=True))
+            self.close(torch.jit.script(model)(x, lengths), model(x, lengths), 1e-5)
+        self.close(torch.jit.script(dt.pack_padded_sequence)(x, [9] * BATCH)[0], x.reshape(-1, FEATURES), 0)
+
+    def test_a_pack_from_outside_of_a_compiled_function_breaks_its_graph(self):
+        rnn, plain = dt.LSTM(FEATURES, HIDDEN), torch.nn.LSTM(FEATURES, HIDDEN)
+        x = torch.randn(20, 2, FEATURES)
+        pack, holder = dt.pack_padded_sequence(x, [20, 18]), torch.nn.Module()
+        holder.pack, named = pack, {"pack": pack}
+        required = rnn(dt.pack_padded_sequence(x, [20, 18]))[0].data
+        for function, *given in (
+            (lambda: rnn(pack)[0].data,),
+            (lambda: rnn(holder.pack)[0].data,),
+            (lambda: rnn(named["pack"])[0].data,),
+            (lambda pack: rnn(pack)[0].data, pack),
+            (lambda named: rnn(named["pack"])[0].data, named),
+        ):
+            self.close(torch.compile(function, backend="aot_eager")(*given), required)
+            torch._dynamo.reset()  # PyTorch has decided to leave the function alone
+            with self.assertRaisesRegex(torch._dynamo.exc.Unsupported, "pack inside of it, or pass torch.nn.utils.rnn"):
+                torch.compile(function, backend="aot_eager", fullgraph=True)(*given)
+        for module in (rnn, plain):
+            self.close(torch.compile(module, backend="aot_eager")(pack)[0].data, module(pack)[0].data)
+
     @unittest.skipIf(VERSION < (2, 15), "no PyTorch with a GPU")
     def test_a_while_loop_has_a_dynamic_t(self):
         try:

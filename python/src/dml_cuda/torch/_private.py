@@ -28,6 +28,8 @@ NAMES = {
     "torch._VF._pad_packed_sequence": ("RNNs with lengths", _SEEN),
     "torch._VF._unpack_dual": ("forward-mode derivatives", _SEEN),
     "torch._compile._disable_dynamo": ("RNNs with lengths beside torch.compile", _SEEN),
+    "torch._dynamo.exc.Unsupported": ("packs beside torch.compile", _SEEN),
+    "torch._guards.TracingContext": ("packs beside torch.compile", _SEEN),
     "torch.autograd.forward_ad._current_level": ("reversals", _SEEN),
     "torch.autograd.forward_ad._set_fwd_grad_enabled": ("traced and transformed reversals", _SEEN),
     "torch.autograd.function._SingleLevelFunction": ("gradients of reversals", _SEEN),

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import functools
 import sys
+import warnings
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -19,7 +20,7 @@ from .rnn_choice import Batch, keeps
 # PyTorch's functions as they were imported: a program may put this module's in their place.
 PACK, PAD = pytorch.pack_padded_sequence, pytorch.pad_packed_sequence
 
-_DISABLE = "torch._compile._disable_dynamo"
+_DISABLE, _TRACING = "torch._compile._disable_dynamo", "torch._guards.TracingContext"
 
 
 def uncompiled(function: Any) -> Any:
@@ -45,21 +46,40 @@ def _as_it_is(saved: torch.Tensor) -> torch.Tensor:
     return saved
 
 
+def _class_of_packs() -> type:
+    """PackedSequence. But torch.compile, which would read the items of that class's tuple, breaks its graph."""
+    if "torch._dynamo" in sys.modules and exists(_TRACING) and private(_TRACING).try_get() is not None:
+        raise private("torch._dynamo.exc.Unsupported")(
+            "what reads a pack of dml_cuda.torch from outside of a compiled function is not compiled: pack inside of it, "
+            "or pass torch.nn.utils.rnn.PackedSequence(*pack)"
+        )
+    return PackedSequence
+
+
 class Padded:
     """A PackedSequence that keeps the padded batch: [T, B, ...], and the lengths, on the host or on its device. Reading
     `data` packs the batch, and from then on this is a pack like PyTorch's, because data may be changed. It is no tuple,
     whose items C code would read without asking, but isinstance takes it for PyTorch's class."""
 
-    __class__ = property(lambda self: PackedSequence)  # type: ignore[assignment]
+    __class__ = property(lambda self: _class_of_packs())  # type: ignore[assignment]
 
     padded: torch.Tensor
     lengths: torch.Tensor
     is_sorted: bool
     _has_gradients: bool
     _packed: PackedSequence  # once it is packed
+    ran = False
+    """Whether a call has taken the padded batch. The gradient of `data` that is read later has no part of that call."""
 
-    def __new__(cls, *given: Any, **named: Any) -> Any:
-        return PackedSequence(*given, **named)  # by what takes tuples apart and makes them again, as a DataLoader does
+    def __new__(cls, data: Any, *others: Any, **named: Any) -> Any:
+        """PyTorch's pack, for what takes tuples apart and makes them again: a DataLoader passes the parts, and skorch
+        one iterable of parts, which it may have moved to a GPU."""
+        if not (others or named or isinstance(data, torch.Tensor)):
+            data, sizes, *others = data  # type: ignore[assignment]
+            others = [sizes.cpu(), *others]  # type: ignore[assignment]
+        return PackedSequence(data, *others, **named)
+
+    _fields, _make = PackedSequence._fields, PackedSequence._make
 
     @classmethod
     def keep(
@@ -101,6 +121,13 @@ class Padded:
         # What is made inside of a transform ends with it. Threads get one result.
         return packed if in_transform() else vars(self).setdefault("_packed", packed)
 
+    def _read(self) -> PackedSequence:
+        """`pack` for a caller, whose tensors may be asked for gradients."""
+        if self.ran and self.is_kept and self.padded.requires_grad and torch.is_grad_enabled():
+            words = "a call took this pack before its data was read: the gradient of data has no part of that call"
+            warnings.warn(f"{words}. Read data before the call", stacklevel=3)
+        return self.pack()
+
     def _pack_here(self) -> PackedSequence:
         return PACK(self.padded, self.lengths.cpu(), enforce_sorted=self.is_sorted)
 
@@ -129,7 +156,7 @@ class Padded:
         of = self.padded.detach().new_empty(()).expand(self.padded.shape[:2])
         return PACK(of, self.lengths.cpu(), enforce_sorted=self.is_sorted)
 
-    data = property(lambda self: self.pack().data)
+    data = property(lambda self: self._read().data)
     batch_sizes = property(lambda self: self._of_lengths.batch_sizes)
     sorted_indices = property(lambda self: self._of_lengths.sorted_indices)
     unsorted_indices = property(lambda self: self._of_lengths.unsorted_indices)
@@ -142,6 +169,7 @@ class Padded:
             return getattr(self.pack(), name)
 
         def converted(*args: Any, **kwargs: Any) -> Padded:
+            self.ran = True
             padded = getattr(self.padded, name)(*args, **kwargs)
             lengths = self.lengths if self.lengths.is_cpu else self.lengths.to(padded.device)
             return self if padded is self.padded else self.keep(padded, lengths, self.is_sorted)
@@ -149,10 +177,10 @@ class Padded:
         return converted
 
     def __iter__(self) -> Any:
-        return iter(self.pack())
+        return iter(self._read())
 
     def __getitem__(self, index: Any) -> Any:
-        return self.pack()[index]
+        return self._read()[index]
 
     def __len__(self) -> int:
         return 4
@@ -172,7 +200,7 @@ class Padded:
 
     def __reduce_ex__(self, _: Any) -> Any:
         # A file holds PyTorch's pack, without the padding. A copy is packed, so that this pack stays as it is.
-        return PackedSequence, tuple(copy.copy(self))
+        return PackedSequence, tuple(copy.copy(self).pack())
 
 
 def _of_tuple(name: str) -> Any:
@@ -194,7 +222,7 @@ def _sent(pack: Padded) -> Any:
 ForkingPickler.register(Padded, _sent)
 # Maps over trees find the tensors of a pack.
 torch.utils._pytree.register_pytree_node(
-    Padded, lambda pack: (list(pack), None), lambda parts, _: PackedSequence(*parts)
+    Padded, lambda pack: (list(pack.pack()), None), lambda parts, _: PackedSequence(*parts)
 )
 
 
@@ -240,6 +268,11 @@ def pad_packed_sequence(
     return unpack(sequence, batch_first, padding_value, total_length)  # type: ignore[no-any-return]
 
 
+# torch.jit.script compiles PyTorch's functions in their place.
+pack_padded_sequence.__prepare_scriptable__ = lambda: PACK  # type: ignore[attr-defined]
+pad_packed_sequence.__prepare_scriptable__ = lambda: PAD  # type: ignore[attr-defined]
+
+
 def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: bool) -> Any:
     given = lengths if isinstance(lengths, torch.Tensor) else torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
     x = input.transpose(0, 1) if batch_first and input.dim() > 1 else input
@@ -282,6 +315,7 @@ def _unpack(sequence: Padded, batch_first: bool, padding_value: float, total_len
             x = torch.nn.functional.pad(x, [0, 0] * (x.dim() - 1) + [0, total_length - steps])
     if not sequence.is_kept:
         return padded_of(sequence.pack(), batch_first, padding_value, total_length or steps), lengths.clone()
+    sequence.ran = True
     padding = padding_of(x, lengths)
     if not batch_first:
         return x.masked_fill(padding, padding_value), lengths.clone()

@@ -118,6 +118,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             output, states = self._plain(packed.pack(), hx)
             return packed.packed_like(output), states  # type: ignore[return-value]
         self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
+        packed.ran = True
         if form == "whole":
             output, states = self._plain_in_time(x, hx)
         elif form == "segments":

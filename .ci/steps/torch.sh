@@ -5,7 +5,7 @@ source .ci/setup.sh
 wheel
 cd python/tests
 tests=(test_torch{,_gpu,_private,_functions,_import,_onnx,_transforms,_sharding} test_torch_compiled)
-tests+=(test_rnn{,_clients,_distributed,_choice,_gpu,_packing,_conversion,_programs})
+tests+=(test_rnn{,_clients,_distributed,_choice,_errors,_gpu,_packing,_conversion,_programs})
 for version in 2.8.0 2.15.0; do
   # No version of PyTorch changes what these test.
   [ "$version" = 2.8.0 ] || tests+=(test_onnx_gain test_pages)

@@ -362,7 +362,7 @@ class Errors(unittest.TestCase):
             (TypeError, "x is a numpy.ma.MaskedArray, but must be an array of JAX or NumPy", lambda: reverse(np.ma.array([1, 2]), 1, 0)),
             (TypeError, "in_place is a str, but must be a bool", lambda: reverse(x, 1, 0, in_place="no")),
             (TypeError, "lengths is a list, but must be integers on the host", lambda: reverse(x, [[1], [1, 2], [3]], 1)),
-            (ValueError, r"lengths has shape \(\), but must have \(3,\), the batch size", lambda: padded(x, 2)),
+            (ValueError, r"lengths has shape \(4,\), but must have \(3,\), the batch size; with batch_axis=1, time_axis=0 it would be 4", lambda: padded(x, [1, 2, 3, 3])),
             (TypeError, "x is a .*ShapeDtypeStruct, but must be an array of JAX", lambda: dml_cuda.reverse_subsequences(huge, 1, 0)),
             (TypeError, "x has dtype int4, but must have one whose elements are whole bytes", lambda: reverse(x.astype("int4"), 1, 0)),
             (TypeError, "x has dtype key<fry>, but must have one of numbers or bool: see jax.random.key_data for keys", lambda: reverse(jax.random.split(jax.random.key(0)), 2, 0)),

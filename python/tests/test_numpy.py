@@ -138,7 +138,7 @@ class Reverse(unittest.TestCase):
         self.assertEqual(reverse(cube, numbers, True).tolist(), model(cube, numbers[:, None, None], 1).tolist())
         check_errors(self, [
             (ValueError, r"lengths\[1\] is -2, but must be at least 0", lambda: reverse(x, [1, -2, 3, 4], True)),
-            (ValueError, r"lengths has shape \(4,\), but must have \(5,\), the batch size", lambda: reverse(x, [1, 2, 3, 4])),
+            (ValueError, r"lengths has shape \(4,\), but must have \(5,\), the batch size; with batch_first=True it would be 4", lambda: reverse(x, [1, 2, 3, 4])),
             (ValueError, r"lengths has shape \(\), but must have \(5,\), the batch size", lambda: reverse(x, 3)),
             (ValueError, "x has 1 dimensions, but must have at least 2: time and batch", lambda: reverse(x[0, 0], [1])),
             (TypeError, "x is a builtins.list, but must be a NumPy array, or one with", lambda: reverse([[1]], [1])),

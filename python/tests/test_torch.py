@@ -282,7 +282,7 @@ class Torch(unittest.TestCase):
                 (ValueError, "lengths is on meta, but must be on", lambda: reverse(x, length.to("meta"), 1)),
                 (ValueError, "lengths is on meta, but must be on", lambda: dt.reverse_padded_sequence(x, length.expand(4).to("meta"))),
                 (TypeError, "lengths has layout torch.sparse_coo", lambda: dt.reverse_padded_sequence(x, length.expand(4).to_sparse())),
-                (ValueError, r"lengths has shape \[3\], but must have \[4\], the batch size", lambda: dt.reverse_padded_sequence(x, length.expand(3))),
+                (ValueError, r"lengths has shape \[3\], but must have \[4\], the batch size; with batch_first=True it would be 3", lambda: dt.reverse_padded_sequence(x, length.expand(3))),
                 (TypeError, "dtype is torch.float64, but must be float32, float16", lambda: fill(3, 0, 1, torch.float64)),
                 (TypeError, "dtype is 'float32', but must be", lambda: fill(2, 1, 1, "float32")),
                 (TypeError, "size is 2.5, but must be an integer", lambda: fill(2.5, 1, 1)),

@@ -163,10 +163,11 @@ def refuse_ambiguous(lengths: Any, shape: Any, axis: int) -> None:
         )
 
 
-def check_batch(lengths: Any, required: Any) -> None:
-    """Checks the shape of the lengths of a padded batch."""
+def check_batch(lengths: Any, required: Any, other: Any, option: str) -> None:
+    """Checks the shape of the lengths of a padded batch. other: what would be the batch size with an option."""
     if lengths != required:
-        raise ValueError(f"lengths has shape {lengths}, but must have {required}, the batch size")
+        swapped = f"; with {option} it would be {other}" if [*lengths] == [other] else ""
+        raise ValueError(f"lengths has shape {lengths}, but must have {required}, the batch size{swapped}")
 
 
 def host_lengths(lengths: Any) -> npt.NDArray[Any]:

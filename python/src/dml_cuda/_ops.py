@@ -187,7 +187,8 @@ def reverse_padded_sequence(
     # On the host an error has the index in these lengths.
     if isinstance(x, np.ndarray) or not hasattr(lengths, "reshape"):
         lengths = host_lengths(lengths)
-    check_batch(tuple(lengths.shape), (shape[batch],))
+    option = "batch_first=False" if batch_first else "batch_first=True"
+    check_batch(tuple(lengths.shape), (shape[batch],), shape[1 - batch], option)
     of_lanes = lengths.reshape([shape[d] if d == batch else 1 for d in range(rank)])
     return reverse_subsequences(x, of_lanes, 1 - batch, out=out, stream=stream, compile_options=compile_options)
 

@@ -325,7 +325,7 @@ def reverse_padded_sequence(
     if batch == time:
         raise ValueError(f"batch_axis and time_axis are {batch_axis} and {time_axis}, but must be two axes of x")
     lengths = _lengths(lengths)
-    check_batch(lengths.shape, (x.shape[batch],))
+    check_batch(lengths.shape, (x.shape[batch],), x.shape[time], f"batch_axis={time}, time_axis={batch}")
     shape = tuple(size if d == batch else 1 for d, size in enumerate(x.shape))
     return reverse_subsequences(x, lengths.reshape(shape), time, in_place=in_place, implementation=implementation)
 

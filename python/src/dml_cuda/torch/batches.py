@@ -43,8 +43,8 @@ def _reverse_padded(x: torch.Tensor, lengths: Any, batch_first: bool) -> torch.T
         raise ValueError(f"x has {rank} dimensions, but must have at least 2: time and batch")
     lengths = as_lengths(x, lengths)
     check_strided(lengths, "lengths")
-    batch = x.shape[0 if batch_first else 1]
-    check_batch([*lengths.shape], [batch])
+    option = "batch_first=False" if batch_first else "batch_first=True"
+    check_batch([*lengths.shape], [x.shape[1 - dim]], x.shape[dim], option)
     return reverse_batch(x, lengths, of_batch(x, lengths, dim), dim)
 
 

@@ -4,11 +4,12 @@ import functools
 import warnings
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn.utils import parametrize
 from torch.nn.utils.rnn import PackedSequence
 
-from .._arguments import check_batch, host_lengths
+from .._arguments import check_batch, host_lengths, shown
 from . import rnn_choice
 from .operators import as_lengths, check_tensor, is_tracing
 from .packing import PACK, Padded, lengths_of, padded_of, rows_of, uncompiled
@@ -22,6 +23,8 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
     def forward(self, input: Any, hx: Any = None, *, lengths: Any = None) -> tuple[Any, Any]:
         # torch.compile of PyTorch 2.15 fails where a subclass calls its RNNs: what it compiles breaks its graph before.
         is_plain = isinstance(input, torch.Tensor) and not torch.compiler.is_compiling()
+        if hx is not None and _are_integers(hx):
+            raise TypeError(f"hx is {shown(hx)}, but must be initial states: pass lengths by name, rnn(x, lengths=lengths)")
         if lengths is None and (is_plain or torch.compiler.is_exporting() or is_tracing()):
             return super().forward(input, hx)  # type: ignore[no-any-return]
         return self._run(input, hx, lengths)  # type: ignore[no-any-return]
@@ -162,7 +165,8 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             raise ValueError(
                 f"input has shape {list(x.shape)}, but must have three dimensions, {layout}, with T of at least 1"
             )
-        check_batch([*lengths.shape], [x.shape[batch]])
+        other = "batch_first=False" if self.batch_first else "batch_first=True"
+        check_batch([*lengths.shape], [x.shape[batch]], x.shape[1 - batch], other)
         if lengths.device not in (x.device, torch.device("cpu")):
             raise ValueError(f"lengths is on {lengths.device}, but must be on {x.device}, as input is, or on the CPU")
         if hx is None:
@@ -172,6 +176,13 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             required = "(h_0, c_0), as this is an LSTM" if is_lstm else "the tensor h_0"
             raise TypeError(f"hx is a {type(hx).__qualname__}, but must be {required}")
         self.check_forward_args(x, hx, None)
+
+
+def _are_integers(hx: Any) -> bool:
+    """Whether a value for initial states can only be lengths."""
+    if isinstance(hx, torch.Tensor):
+        return not (hx.is_floating_point() or hx.is_complex())
+    return isinstance(hx, np.ndarray) or (isinstance(hx, (list, tuple)) and isinstance(next(iter(hx), None), int))
 
 
 def _own(value: Any) -> Any:

@@ -45,7 +45,7 @@ impl ValidationErrors {
         let Some(mut broken) = self.0.iter().find(is_of_output).cloned() else { return self };
         broken.place.index = None;
         broken.found = format!("{strides_in_bytes:?} bytes");
-        let required = format!("strides that place no two elements of Sizes {sizes:?} in the same memory");
+        let required = format!("strides that place no two elements of the sizes {sizes:?} in the same memory");
         broken.requirement = Requirement::MustBe(required);
         Self(vec![broken])
     }

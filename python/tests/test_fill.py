@@ -44,7 +44,7 @@ class Fill(unittest.TestCase):
     def test_errors_name_argument_found_and_required(self):
         fill = dml_cuda.fill_value_sequence
         types = "but must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order"
-        devices = "but must be 'cpu', 'cuda', or such as 'cuda:1'"
+        devices = "but must be 'cpu', 'cuda', or the name of a GPU such as 'cuda:1'"
         check_errors(self, [
             *((TypeError, f"dtype is {re.escape(value)}, {types}", lambda value=value: fill(3, 0, 1, value)) for value in ("float64", ">i4", "datetime64[s]")),
             (ValueError, "start is 300, but must be from -128 to 255, as the data type is UINT8", lambda: fill(3, 300, 1, "uint8")),
@@ -69,6 +69,6 @@ class Fill(unittest.TestCase):
             (ValueError, "stream is 5, but must be None or 0, as out is on the host", lambda: fill(3, 0, 1, "int8", stream=5, out=np.zeros(3, np.int8))),
             *((ValueError, rf"must have at most 2\*\*32 - {spare} elements of {dtype} ", lambda dtype=dtype, spare=spare: fill((1 << 32) - spare + 1, 0, 1, dtype))
               for dtype, spare in (("uint8", 4), ("float16", 2), ("int32", 1), ("int64", 1))),
-            (ValueError, r"^out.strides is \[0\] bytes, but must be strides that place no two elements of Sizes \[4\] in the same memory \(output",
+            (ValueError, r"^out.strides is \[0\] bytes, but must be strides that place no two elements of the sizes \[4\] in the same memory \(output",
                 lambda: fill(4, 0, 1, "int8", out=as_strided(np.zeros(4, np.int8), (4,), (0,)))),
         ])  # fmt: skip

@@ -140,8 +140,8 @@ class Reverse(unittest.TestCase):
             (ValueError, r"lengths\[1\] is -2, but must be at least 0", lambda: reverse(x, [1, -2, 3, 4], True)),
             (ValueError, r"lengths has shape \(4,\), but must have \(5,\), the batch size; with batch_first=True it would be 4", lambda: reverse(x, [1, 2, 3, 4])),
             (ValueError, r"lengths has shape \(\), but must have \(5,\), the batch size", lambda: reverse(x, 3)),
-            (ValueError, "x has 1 dimensions, but must have at least 2: time and batch", lambda: reverse(x[0, 0], [1])),
-            (TypeError, "x is a builtins.list, but must be a NumPy array, or one with", lambda: reverse([[1]], [1])),
+            (ValueError, r"x has shape \(2,\), but must have at least 2 dimensions: time and batch", lambda: reverse(x[0, 0], [1])),
+            (TypeError, "x is a list, but must be a NumPy array, or one with", lambda: reverse([[1]], [1])),
         ])  # fmt: skip
 
     def test_lengths_that_fit_two_dimensions_are_refused(self):
@@ -250,7 +250,7 @@ class Reverse(unittest.TestCase):
         wide = np.zeros(20)
         ones = np.ones(4, np.uint32)
         check_errors(self, [
-            (ValueError, "axis is 2, but must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, 1, 2)),
+            (ValueError, "axis is 2, but must be from -2 to 1, the dimensions of x", lambda: reverse(x, 1, 2)),
             *((TypeError, f"axis is {value}, but must be an integer", lambda value=value: reverse(x, 1, value)) for value in (1.0, None, True)),
             *((TypeError, f"lengths has dtype {kind}, but must have an integer dtype", lambda value=value: reverse(x, value, 1))
               for kind, value in (("float64", [1.5]), ("<U1", "1"), (r"timedelta64\[s\]", np.timedelta64(1, "s")),
@@ -277,7 +277,7 @@ class Reverse(unittest.TestCase):
             (ValueError, "stream is -1, but must be from 0 to", lambda: reverse(x, 1, 1, stream=-1)),
             (ValueError, "stream is 5, but must be None or 0, as x is on the host", lambda: reverse(x, 1, 1, stream=5)),
             (ValueError, r"stride 1 of out is -8 bytes, but must be at least 0", lambda: reverse(x, 1, 1, out=x[:, ::-1])),
-            (ValueError, r"^out.strides is \[16, 16\] bytes, but must be strides that place no two elements of Sizes \[2, 2\] in the same memory \(output",
+            (ValueError, r"^out.strides is \[16, 16\] bytes, but must be strides that place no two elements of the sizes \[2, 2\] in the same memory \(output",
                 lambda: reverse(np.zeros((2, 2), complex), 1, 0, out=as_strided(wide.view(complex), (2, 2), (16, 16)))),
             (ValueError, r"^the range of out at pointer 0x\w+ overlaps that of lengths at pointer 0x\w+, but must lie apart \(binding.overlap\)$", lambda: reverse(np.zeros(4, np.uint32), ones[:1], 0, out=ones)),
             (ValueError, r"^the layout of out differs from that of x, but must have the same strides to run in place \(binding.in_place\)$",

@@ -263,8 +263,8 @@ class Torch(unittest.TestCase):
             length, fill = torch.tensor(1, device=device), dt.fill_value_sequence
             reverse, reverse_ = dt.reverse_subsequences, dt.reverse_subsequences_
             check_errors(self, [
-                (ValueError, "dim is 2, but must be from -2 to 1, of an x of 2 dimensions", lambda: reverse(x, length, 2)),
-                *((ValueError, f"dim is {dim}, but must be from -1 to 0, of an x of 1 dimensions", lambda dim=dim: torch.func.vmap(lambda a: reverse(a, length, dim))(x))
+                (ValueError, "dim is 2, but must be from -2 to 1, the dimensions of x", lambda: reverse(x, length, 2)),
+                *((ValueError, f"dim is {dim}, but must be from -1 to 0, the dimensions of x", lambda dim=dim: torch.func.vmap(lambda a: reverse(a, length, dim))(x))
                     for dim in (-2, 1)),
                 (ValueError, r"lengths has shape \[3, 1\], but must broadcast to \[1\]", lambda: torch.func.vmap(lambda a: reverse_(a, length.expand(3, 1), 0))(x)),
                 (TypeError, "lengths is a MaskedArray, but must be a tensor, or integers", lambda: reverse(x, np.ma.array([2], mask=[1]), 1)),
@@ -287,14 +287,14 @@ class Torch(unittest.TestCase):
                 (TypeError, "dtype is 'float32', but must be", lambda: fill(2, 1, 1, "float32")),
                 (TypeError, "size is 2.5, but must be an integer", lambda: fill(2.5, 1, 1)),
                 (ValueError, "size is .*-1.*, but must have numbers of at least 0", lambda: fill((2, -1), 0, 1)),
-                (TypeError, "start is a tensor: take its item", lambda: fill(3, torch.tensor(1), 1)),
+                (TypeError, "start is a Tensor, but must be a number: take its item", lambda: fill(3, torch.tensor(1), 1)),
                 *((TypeError, f"delta is {delta!r}, but must be a number", lambda delta=delta: fill(3, 1, delta)) for delta in ("a", True)),
                 (TypeError, "size is True, but must be an integer", lambda: fill((True,), 1, 1)),
                 (ValueError, "start is 300, but must be from -128 to 255", lambda: fill(3, 300, 1, torch.uint8, device)),
                 (ValueError, r"lengths\[1, 0\] is -3, but must be at least 0", lambda: reverse(x.cpu(), torch.tensor([[1], [-3], [2]]), 1)),
                 (ValueError, "lengths is -3, but must be at least 0", lambda: reverse(x.cpu(), torch.tensor(-3), 1)),
                 (ValueError, "is -1, but must be at least 0", lambda: reverse(torch.zeros((2,) * 10), torch.full((2, 1) * 5, -1), 9)),
-                (ValueError, r"x.Strides is \[0, 4\] bytes, but must be strides that place no two elements of Sizes \[3, 4\] in the same memory", lambda: reverse_(x[0].expand(3, 4), length, 1)),
+                (ValueError, r"x.strides is \[0, 4\] bytes, but must be strides that place no two elements of the sizes \[3, 4\] in the same memory", lambda: reverse_(x[0].expand(3, 4), length, 1)),
             ])  # fmt: skip
             memory = torch.arange(20, device=device)
             dml_cuda.reverse_subsequences(memory[:10], 3, 0, out=memory[5:15])  # memory of both

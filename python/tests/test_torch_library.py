@@ -28,7 +28,7 @@ try:
     torch.ops.dml_cuda.reverse_subsequences_(x, lengths, 5)
     raise SystemExit("it must fail")
 except RuntimeError as error:
-    assert str(error) == "dml_cuda::reverse_subsequences_: dim is 5, but must be from -2 to 1, of an x of 2 dimensions", error
+    assert str(error) == "dml_cuda::reverse_subsequences_: dim is 5, but must be from -2 to 1, the dimensions of x", error
 torch.ops.dml_cuda.reverse_subsequences_(x, lengths, 1)
 assert x.tolist() == [[1, 0, 2], [5, 4, 3]]
 """
@@ -106,7 +106,7 @@ class Library(unittest.TestCase):
             )  # fmt: skip
             self.assertEqual(compiled.returncode, 0, compiled.stderr)
             done = subprocess.run([program], capture_output=True, text=True)
-            words = "dml_cuda::reverse_subsequences: dim is 2, but must be from -2 to 1, of an x of 2 dimensions"
+            words = "dml_cuda::reverse_subsequences: dim is 2, but must be from -2 to 1, the dimensions of x"
             self.assertEqual((done.stdout, done.returncode), (f"3 2 1 4 6 5 7 8 in place too\n{words}\n", 0), done.stderr)
 
     @unittest.skipIf(COMPILER is None, "no C++ compiler")

@@ -49,7 +49,8 @@ impl Place {
     /// The field path with other names for the tensors. Only DirectML's names are preceded by the descriptor's name.
     pub fn with_names(&self, names: &Names<'_>) -> String {
         let operator = (*names == Names::DIRECTML || self.field.is_none()).then(|| self.operator.desc_name());
-        let parts = [operator, self.tensor.map(|tensor| names.of(tensor)), self.field];
+        let field = self.field.map(|field| if names.are_attributes { attribute(field) } else { field });
+        let parts = [operator, self.tensor.map(|tensor| names.of(tensor)), field];
         let path = parts.into_iter().flatten().collect::<Vec<_>>().join(".");
         self.index.map_or(path.clone(), |index| format!("{path}[{index}]"))
     }
@@ -67,13 +68,15 @@ pub struct Names<'a> {
     /// By the number of a role.
     tensors: [&'a str; 3],
     pub(crate) axis: &'a str,
+    /// Whether fields have the names of an array's attributes in Python.
+    are_attributes: bool,
 }
 
 impl<'a> Names<'a> {
     /// DirectML's own, which errors show by themselves.
     pub const DIRECTML: Self = {
         let tensors = [TensorRole::Input.name(), TensorRole::SequenceLengths.name(), TensorRole::Output.name()];
-        Self { tensors, axis: "axis" }
+        Self { tensors, axis: "axis", are_attributes: false }
     };
 
     /// Names of the axis and of tensors. The others have DirectML's.
@@ -86,7 +89,23 @@ impl<'a> Names<'a> {
         names
     }
 
+    /// Names that call fields as Python does the attributes of an array: `x.shape[1]`.
+    pub const fn with_attributes(self) -> Self {
+        Self { are_attributes: true, ..self }
+    }
+
     pub(crate) fn of(&self, tensor: TensorRole) -> &'a str {
         self.tensors[tensor as usize]
+    }
+}
+
+/// The attribute of an array in Python for a field.
+fn attribute(field: &'static str) -> &'static str {
+    match field {
+        "Sizes" => "shape",
+        "Strides" => "strides",
+        "DimensionCount" => "ndim",
+        "DataType" => "dtype",
+        _ => field,
     }
 }

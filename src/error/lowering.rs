@@ -104,11 +104,7 @@ impl LoweringError {
             Self::Axis { rank: 0, .. } => format!("{input} has 0 dimensions, but must have at least 1"),
             Self::Axis { found, rank } => {
                 let end = *rank as i64;
-                format!(
-                    "{axis} is {found}, but must be from {} to {}, of an {input} of {rank} dimensions",
-                    -end,
-                    end - 1
-                )
+                format!("{axis} is {found}, but must be from {} to {}, the dimensions of {input}", -end, end - 1)
             }
             Self::LengthType { found } => format!("{lengths} has type {found}, {LENGTH_TYPES}"),
             Self::ForeignLengthType { found } => format!("{lengths} has {found}, {LENGTH_TYPES}"),
@@ -127,7 +123,8 @@ impl LoweringError {
                 format!("{output} has shape {found:?}, but must have {input}'s {required:?}")
             }
             Self::Strides { tensor, found, required } => {
-                format!("{} has {found} strides, but must have {required}, one for each dimension", names.of(*tensor))
+                let tensor = names.of(*tensor);
+                format!("the number of strides of {tensor} is {found}, but must be {required}, one for each dimension")
             }
             Self::Size { tensor, dimension, found, required } => {
                 format!("dimension {dimension} of {} is {found}, but must be {required}", names.of(*tensor))

@@ -93,7 +93,7 @@ fn errors_name_what_does_not_fit() {
     assert_eq!(error.message(&names), "lengths has shape [4], but must broadcast to [2, 1], x's with 1 at dim");
     assert_eq!(refused(&[1 << 32, 3], &[], 1), "dimension 0 of InputTensor is 4294967296, but must be below 2³²");
     assert_eq!(refused(&[2, -3], &[], 0), "dimension 1 of InputTensor is -3, but must be at least 0");
-    assert_eq!(refused(&[2], &[], 1), "axis is 1, but must be from -1 to 0, of an InputTensor of 1 dimensions");
+    assert_eq!(refused(&[2], &[], 1), "axis is 1, but must be from -1 to 0, the dimensions of InputTensor");
     assert_eq!(refused(&[], &[], 0), "InputTensor has 0 dimensions, but must have at least 1");
     let striped: Vec<i64> = (0..20).map(|d| if d % 2 == 0 { 2 } else { 1 }).collect();
     let words = "2), but must fold into 8 dimensions for these strides and lengths";
@@ -122,7 +122,10 @@ fn errors_name_what_does_not_fit() {
     );
     let odd = "stride 0 of SequenceLengthsTensor is 6 bytes, but must be a multiple of 4, the bytes of an element";
     assert_eq!(strides(&[12, 4], &[6, 4]), odd);
-    assert_eq!(strides(&[12], &[4, 4]), "InputTensor has 1 strides, but must have 2, one for each dimension");
+    assert_eq!(
+        strides(&[12], &[4, 4]),
+        "the number of strides of InputTensor is 1, but must be 2, one for each dimension"
+    );
 }
 
 /// Tensors that DirectML cannot describe pass through the rules of sizes as well.
@@ -316,7 +319,7 @@ fn the_first_wrong_length_is_named_by_its_place() {
     for right in [&[3][..], &[0, 7], &[i64::MAX, 0, 3]] {
         assert_eq!(signed(Some(4), right, None), "");
     }
-    assert_eq!(signed(None, &[2], Some(&[])), "l has 0 strides, but must have 1, one for each dimension");
+    assert_eq!(signed(None, &[2], Some(&[])), "the number of strides of l is 0, but must be 1, one for each dimension");
     assert_eq!(check(None, &[6], None, TensorDataType::UInt32), "");
     let most = "but must be from 0 to 5, the size of the time axis";
     assert_eq!(check(Some(5), &[6], None, TensorDataType::UInt32), format!("l[3] is 4294967294, {most}"));

@@ -3,9 +3,10 @@
 use super::rule_set::RuleSet;
 use super::rules::{Rule, ValidationError};
 use super::tensor::Tensor;
-use crate::desc::{BufferTensorDesc, OperatorType, Place, ReverseSubsequencesDesc, TensorRole};
+use crate::desc::{BufferTensorDesc, OperatorType, Place, ReverseSubsequencesDesc, TensorRole, MAX_DIMENSIONS};
 
-/// Adds every rule the descriptor breaks. A rule about two tensors is reported with the later of the two.
+/// Adds every rule the descriptor breaks. A rule about two tensors is reported with the later of the two. Nothing has
+/// to agree with a number of dimensions that no tensor can have.
 pub(super) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet, errors: &mut Vec<ValidationError>) {
     let tensor = |role: TensorRole, desc: &BufferTensorDesc, errors: &mut Vec<ValidationError>| {
         Tensor { operator: OperatorType::ReverseSubsequences, role, rules, desc, errors }.check();
@@ -21,6 +22,9 @@ pub(super) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet, errors: &mu
 /// The sizes are not checked if their number is wrong, nor if Axis is out of range, which `axis` reports.
 fn lengths(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
     let (found, input) = (&desc.sequence_lengths_tensor.sizes, &desc.input_tensor.sizes);
+    if !is_possible(input) {
+        return;
+    }
     let same_count = found.len() == input.len();
     let place = at(Some(TensorRole::SequenceLengths), "DimensionCount");
     let required = format_args!("{}, the DimensionCount of InputTensor", input.len());
@@ -47,13 +51,30 @@ fn output(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
     let (found, input) = (&found.sizes, &input.sizes);
     let place = at(Some(TensorRole::Output), "Sizes");
     let required = format_args!("{input:?}, the Sizes of InputTensor");
-    Rule::ReverseOutputSizes.require(found == input, errors, place, format_args!("{found:?}"), required);
+    Rule::ReverseOutputSizes.require(
+        found == input || !is_possible(input),
+        errors,
+        place,
+        format_args!("{found:?}"),
+        required,
+    );
 }
 
 fn axis(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
-    let (axis, count) = (desc.axis, desc.input_tensor.sizes.len());
+    let (axis, sizes) = (desc.axis, &desc.input_tensor.sizes);
+    let count = sizes.len();
     let required = format_args!("below {count}, the DimensionCount of InputTensor");
-    Rule::ReverseAxisRange.require((axis as usize) < count, errors, at(None, "Axis"), axis, required);
+    Rule::ReverseAxisRange.require(
+        (axis as usize) < count || !is_possible(sizes),
+        errors,
+        at(None, "Axis"),
+        axis,
+        required,
+    );
+}
+
+fn is_possible(sizes: &[u32]) -> bool {
+    (1..=MAX_DIMENSIONS).contains(&sizes.len())
 }
 
 fn at(tensor: Option<TensorRole>, field: &'static str) -> Place {

@@ -107,8 +107,8 @@ impl Tensor<'_> {
     fn strides(&mut self) {
         let sizes = self.desc.sizes.len();
         if let Some(strides) = &self.desc.strides {
-            let found = format_args!("{strides:?}, which is {} strides", strides.len());
-            let required = format_args!("{sizes} strides, one for each of Sizes");
+            let found = format_args!("{strides:?}");
+            let required = format_args!("one stride for each of Sizes {:?}", self.desc.sizes);
             let one_for_each = strides.len() == sizes;
             self.require(one_for_each, Rule::TensorStridesCount, self.at("Strides"), found, required);
             if !one_for_each {

@@ -179,6 +179,19 @@ fn all_broken_rules_are_reported_in_the_order_of_the_fields() {
     assert_eq!(rules, [&input_and_lengths[..], &output_and_axis].concat());
 }
 
+#[test]
+fn nothing_has_to_agree_with_a_number_of_dimensions_that_no_tensor_can_have() {
+    for sizes in [&[1; 9][..], &[]] {
+        let broken = reverse(|desc| {
+            desc.input_tensor.sizes = sizes.to_vec();
+            desc.axis = 9;
+        });
+        let broken = validate(&broken, V6_4).expect_err("a rule is broken");
+        assert_eq!(broken.errors().len(), 1, "{broken}");
+        assert_eq!(broken.errors()[0].rule, Rule::TensorDimensionCount);
+    }
+}
+
 /// The search for shared elements has a bounded time only if no other rule is broken.
 #[test]
 fn an_output_is_searched_for_overlaps_only_where_its_dimensions_and_span_are_right() {

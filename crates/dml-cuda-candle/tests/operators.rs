@@ -205,7 +205,7 @@ fn wrong_arguments_are_said_and_change_nothing() {
         assert!(said(reverse_subsequences(&x, &one, 2)).contains("dimension index 2 out of range"));
         for axis in [2, usize::MAX] {
             let words = said(x.apply_op2(&one, ReverseSubsequences { axis }));
-            assert!(words.contains("must be from -2 to 1, of an x of 2 dimensions"), "{words}");
+            assert!(words.contains("must be from -2 to 1, the dimensions of x"), "{words}");
         }
         let empty = Tensor::zeros((2, 0), DType::F32, &device).expect("no elements");
         let words = said(reverse_subsequences(&empty, &tensor(&[0, 1], DType::U32), 1));

@@ -44,7 +44,8 @@ def shown(value: Any) -> str:
 
 def of_type(value: Any, full: bool = False) -> str:
     """A value's type in an error message: ``an int``, or in full ``an array.array``."""
-    name = f"{type(value).__module__}.{type(value).__qualname__}" if full else type(value).__qualname__
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}" if full and kind.__module__ != "builtins" else kind.__qualname__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
@@ -138,7 +139,7 @@ def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
     if rank == 0:
         raise ValueError("x has 0 dimensions, but must have at least 1")
     if not -rank <= axis < rank:
-        raise ValueError(f"{name} is {shown(axis)}, but must be from {-rank} to {rank - 1}, of an x of {rank} dimensions")
+        raise ValueError(f"{name} is {shown(axis)}, but must be from {-rank} to {rank - 1}, the dimensions of x")
     return axis % rank
 
 

@@ -183,7 +183,7 @@ def reverse_padded_sequence(
     shape = x.shape if hasattr(x, "shape") else view(x, "x", stream_of(x, stream)).shape
     rank, batch = len(shape), 0 if batch_first else 1
     if rank < 2:
-        raise ValueError(f"x has {rank} dimensions, but must have at least 2: time and batch")
+        raise ValueError(f"x has shape {shape}, but must have at least 2 dimensions: time and batch")
     # On the host an error has the index in these lengths.
     if isinstance(x, np.ndarray) or not hasattr(lengths, "reshape"):
         lengths = host_lengths(lengths)
@@ -321,7 +321,7 @@ def fill_value_sequence(
 
 
 def _allocate(sizes: tuple[int, ...], kind: np.dtype, device: str | None) -> Any:
-    required = "but must be 'cpu', 'cuda', or such as 'cuda:1'"
+    required = "but must be 'cpu', 'cuda', or the name of a GPU such as 'cuda:1'"
     if device is not None and not isinstance(device, str):
         raise TypeError(f"device is {shown(device)}, {required}")
     if device is None or device == "cpu":

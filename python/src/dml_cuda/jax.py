@@ -319,7 +319,7 @@ def reverse_padded_sequence(
     """
     x, _ = _array(x, "x")
     if x.ndim < 2:
-        raise ValueError(f"x has {x.ndim} dimensions, but must have at least 2: time and batch")
+        raise ValueError(f"x has shape {x.shape}, but must have at least 2 dimensions: time and batch")
     batch = axis_from_front(batch_axis, x.shape, "batch_axis")
     time = axis_from_front(time_axis, x.shape, "time_axis")
     if batch == time:

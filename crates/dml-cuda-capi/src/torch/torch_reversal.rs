@@ -64,7 +64,7 @@ fn reverse(x: &Description, lengths: &Description, output: &Description, dim: i6
         return wrong(format!("lengths is on {found}, but must be on {required}, as x"));
     }
     let of_output = if output.address == x.address { "x" } else { "the result" };
-    let names = Names::new("dim", &[(Input, "x"), (SequenceLengths, "lengths"), (Output, of_output)]);
+    let names = Names::new("dim", &[(Input, "x"), (SequenceLengths, "lengths"), (Output, of_output)]).with_attributes();
     let failure = |error: Error| Failure::of(error, &names);
     let Some((_, length_type)) = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype) else {
         let found = format!("PyTorch's dtype number {}", lengths.dtype);

@@ -13,7 +13,8 @@ use super::ffi::DATA_TYPES;
 use crate::frameworks::element_count;
 use crate::status::{wrong, Failure};
 
-const NAMES: Names<'_> = Names::new("axis", &[(Input, "x"), (SequenceLengths, "lengths"), (Output, "the result")]);
+const NAMES: Names<'_> =
+    Names::new("axis", &[(Input, "x"), (SequenceLengths, "lengths"), (Output, "the result")]).with_attributes();
 
 /// The bytes of an element, and its type if DirectML fills it.
 fn element(dtype: c_int) -> Option<(usize, Option<TensorDataType>)> {

@@ -230,7 +230,7 @@ static void arrays(void) {
         == DML_CUDA_STATUS_VALIDATION);
     CHECK(dml_cuda_error_violation(error, 0, &violation) == 0 && strcmp(violation.Found, "[0, 8] bytes") == 0);
     FAILS(VALIDATION, "ReverseSubsequencesDesc.OutputTensor.Strides is [0, 8] bytes, but must be strides that place no two elements of "
-          "Sizes [2, 4] in the same memory (output.strides.nonzero)", dml_cuda_error_status(error));
+          "the sizes [2, 4] in the same memory (output.strides.nonzero)", dml_cuda_error_status(error));
     output.StridesInBytes = NULL;
     /* No size may be 0. */
     const int64_t no_columns[] = {3, 0};
@@ -275,7 +275,7 @@ static void arrays_at_once(void) {
     CHECK(dml_cuda_reverse_arrays(device, &rows, &odd, &rows, 2, NULL, NULL, &error)
         == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_message_with_names(error, &names, &words) == 0);
-    CHECK(strcmp(words, "dim is 2, but must be from -2 to 1, of an x of 2 dimensions") == 0);
+    CHECK(strcmp(words, "dim is 2, but must be from -2 to 1, the dimensions of x") == 0);
     CHECK(dml_cuda_error_message_with_names(error, NULL, &words) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     CHECK(dml_cuda_error_message_with_names(error, &names, NULL) == DML_CUDA_STATUS_INVALID_ARGUMENT);
     names.SizeInBytes += 8;

@@ -199,7 +199,7 @@ static void check_failures() {
         std::string words;
     };
     for (const Case& wrong : {
-             Case{x, lengths, 2, "dim is 2, but must be from -2 to 1, of an x of 2 dimensions"},
+             Case{x, lengths, 2, "dim is 2, but must be from -2 to 1, the dimensions of x"},
              Case{x, negative, 1, "lengths[1, 0] is -4, but must be at least 0"},
              Case{x, bytes, 1, "lengths has PyTorch's dtype number 0, but must have integers of 32 or 64 bits"},
              Case{x, elsewhere, 1, "lengths is on cuda:0, but must be on cpu, as x"},
@@ -210,7 +210,7 @@ static void check_failures() {
         CHECK(thrown(IN_PLACE[0], wrong.x, wrong.lengths, wrong.dim) == "dml_cuda::reverse_subsequences_: " + wrong.words);
     }
     CHECK(thrown(IN_PLACE[0], expanded, lengths, 1) ==
-          "dml_cuda::reverse_subsequences_: x.Strides is [0, 4] bytes, but must be strides that place no two elements of Sizes [2, 3] in the same memory (output.strides.nonzero)");
+          "dml_cuda::reverse_subsequences_: x.strides is [0, 4] bytes, but must be strides that place no two elements of the sizes [2, 3] in the same memory (output.strides.nonzero)");
     mark(x, 1, 0);
     CHECK(thrown(IN_PLACE[0], x, lengths, 1) ==
           "dml_cuda::reverse_subsequences_: x requires a gradient, so it cannot be reversed in place: use reverse_subsequences");

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .._arguments import integer, shown
+from .._arguments import integer, of_type, shown
 from .batches import reverse_padded_sequence
 from .operators import FILL_TYPES, check_tensor, fill, register_builtin, reverse_subsequences, reverse_subsequences_
 from .packing import pack_padded_sequence, pad_packed_sequence
@@ -49,8 +49,8 @@ def fill_value_sequence(
         raise TypeError(f"dtype is {shown(dtype)}, but must be float32, float16, or integers of 8 to 64 bits")
     for value, name in ((start, "start"), (delta, "delta")):
         if isinstance(value, bool) or not isinstance(value, (int, float, torch.SymInt, torch.SymFloat)):
-            found = "a tensor: take its item()" if isinstance(value, torch.Tensor) else shown(value)
-            raise TypeError(f"{name} is {found}, but must be a number")
+            advice = ": take its item()" if isinstance(value, torch.Tensor) else ""
+            raise TypeError(f"{name} is {of_type(value) if advice else shown(value)}, but must be a number{advice}")
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
             raise ValueError(f"{name} is {shown(value)}, but must be a number of {dtype}")
     given = size if isinstance(size, (tuple, list)) else [size]

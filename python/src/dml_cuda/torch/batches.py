@@ -38,9 +38,8 @@ def _reverse_padded(x: torch.Tensor, lengths: Any, batch_first: bool) -> torch.T
     if has_torch_function_variadic(x, lengths):
         return handle_torch_function(reverse_padded_sequence, (x, lengths), x, lengths, batch_first=batch_first)
     check_tensor(x, "x")
-    rank = x.dim()
-    if rank < 2:
-        raise ValueError(f"x has {rank} dimensions, but must have at least 2: time and batch")
+    if x.dim() < 2:
+        raise ValueError(f"x has shape {[*x.shape]}, but must have at least 2 dimensions: time and batch")
     lengths = as_lengths(x, lengths)
     check_strided(lengths, "lengths")
     option = "batch_first=False" if batch_first else "batch_first=True"

@@ -4,6 +4,8 @@ PyTorch."""
 import copy
 import importlib.util
 import pickle
+import subprocess
+import sys
 import tempfile
 import unittest
 import warnings
@@ -101,6 +103,53 @@ class Conversion(unittest.TestCase):
             quantized = torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.LSTM(2, 3)))
         with self.assertWarnsRegex(UserWarning, r"^0 is quantized, torch.ao.nn.quantized.dynamic"):
             dt.convert_rnns(quantized)
+
+    def test_a_model_without_rnns_warns(self):
+        with self.assertWarnsRegex(UserWarning, "^Sequential has no torch.nn.LSTM, GRU or RNN among its modules"):
+            dt.convert_rnns(nn.Sequential(nn.Linear(2, 2), nn.LSTMCell(2, 3)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            dt.convert_rnns(dt.LSTM(2, 3))
+
+    def test_what_is_restored_is_pytorchs(self):
+        model = nn.Sequential(nn.LSTM(FEATURES, HIDDEN), nn.GRU(HIDDEN, HIDDEN), dt.RNN(HIDDEN, HIDDEN))
+        dt.convert_rnns(model[:2])
+        model[1](model[0](self.x, lengths=self.lengths)[0], lengths=self.lengths)
+        weights = [id(weight) for weight in model.parameters()]
+        self.assertIs(dt.restore_rnns(model), model)
+        self.assertEqual([type(part) for part in model], [nn.LSTM, nn.GRU, nn.RNN])
+        self.assertEqual([id(weight) for weight in model.parameters()], weights)
+        self.assertEqual(vars(model[0]).keys(), vars(nn.LSTM(2, 3)).keys())
+        dt.restore_rnns(model)  # again
+        with tempfile.TemporaryDirectory() as folder:
+            torch.save(model, f"{folder}/model")
+            program = "import sys, torch; torch.load(sys.argv[1], weights_only=False); assert 'dml_cuda' not in sys.modules"
+            subprocess.run([sys.executable, "-I", "-W", "ignore", "-c", program, f"{folder}/model"], check=True)
+        self.check(dt.convert_rnns(model)[0])
+        self.assertTrue(torch.ao.quantization.quantize_dynamic(dt.restore_rnns(model))[0].__module__.startswith("torch.ao"))
+
+    def test_parametrized_modules_are_restored(self):
+        for kind in (nn.LSTM, dt.LSTM):
+            rnn = dt.convert_rnns(parametrizations.weight_norm(kind(FEATURES, HIDDEN), "weight_hh_l0"))
+            parametrizations.weight_norm(rnn, "weight_ih_l0")
+            required = rnn(self.x)
+            dt.restore_rnns(rnn)
+            self.assertNotIsInstance(rnn, dt.LSTM)
+            torch.testing.assert_close(rnn(self.x), required)
+            parametrize.remove_parametrizations(rnn, "weight_hh_l0")
+            parametrize.remove_parametrizations(rnn, "weight_ih_l0")
+            self.assertIs(type(rnn), nn.LSTM)
+
+    def test_subclasses_of_this_librarys_classes_keep_their_forward(self):
+        class Both(Own, dt.LSTM):
+            pass
+
+        both = Both(FEATURES, HIDDEN)
+        torch.testing.assert_close(both(self.x)[0], both._plain(self.x + 1, None)[0])
+        with self.assertWarnsRegex(UserWarning, "the module has a class of its own, .*Both, and stays as it is"):
+            dt.restore_rnns(both)
+        with self.assertRaises(Exception):  # and not another program
+            torch.jit.script(both)
 
     def test_quantization_after_the_conversion_warns(self):
         with self.assertWarnsRegex(

@@ -11,7 +11,7 @@ from .._arguments import integer, of_type, shown
 from .batches import reverse_padded_sequence
 from .operators import FILL_TYPES, check_tensor, fill, register_builtin, reverse_subsequences, reverse_subsequences_
 from .packing import pack_padded_sequence, pad_packed_sequence
-from .rnn import GRU, LSTM, RNN, convert_rnns
+from .rnn import GRU, LSTM, RNN, convert_rnns, restore_rnns
 
 __all__ = [
     "GRU",
@@ -21,6 +21,7 @@ __all__ = [
     "fill_value_sequence",
     "pack_padded_sequence",
     "pad_packed_sequence",
+    "restore_rnns",
     "reverse_padded_sequence",
     "reverse_subsequences",
     "reverse_subsequences_",

@@ -1,6 +1,5 @@
 """PyTorch's RNNs, with lengths."""
 
-import functools
 import warnings
 from typing import Any
 
@@ -30,7 +29,9 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         return self._run(input, hx, lengths)  # type: ignore[no-any-return]
 
     def __prepare_scriptable__(self) -> torch.nn.Module:
-        kind = pytorchs(type(self))
+        kind = _counterpart(type(self), _THEIRS)
+        if kind is None:
+            return self
         plain = kind.__new__(kind)
         vars(plain).update(vars(self))
         return plain  # type: ignore[no-any-return]
@@ -221,31 +222,83 @@ class RNN(WithLengths, torch.nn.RNN):  # type: ignore[misc]
     """``torch.nn.RNN`` that also takes lengths: see :class:`LSTM`. hx is h_0, and the second result is h_n."""
 
 
-_OURS = {torch.nn.LSTM: LSTM, torch.nn.GRU: GRU, torch.nn.RNN: RNN}
+# The classes of this module for those of PyTorch, and for subclasses that `_converted` has met. The second table is the
+# inverse of the first.
+_OURS: dict[Any, Any] = {torch.nn.LSTM: LSTM, torch.nn.GRU: GRU, torch.nn.RNN: RNN}
+_THEIRS = {ours: theirs for theirs, ours in _OURS.items()}
+# What a subclass may define besides names of its own.
+_OVERRIDDEN = {"forward", "reset_parameters", "extra_repr"}
+_PACKING = {"PackedSequence", "pack_padded_sequence"}
 
 
 def pytorchs(kind: type) -> Any:
-    """The class of PyTorch that a class of this module derives from."""
-    return next(base for base in kind.__mro__ if base in _OURS)
+    """The class of PyTorch that a class derives from."""
+    return next(base for base in kind.__mro__ if base in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN))
 
 
-@functools.cache
+def _counterpart(kind: Any, classes: dict[Any, Any]) -> Any:
+    """What `classes` has for a class, or for that which torch.nn.utils.parametrize made a class of. None: nothing."""
+    if kind in classes or kind.__module__ != parametrize.__name__:
+        return classes.get(kind)
+    base = _counterpart(kind.__bases__[0], classes)
+    kept = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")}
+    return base and type(kind.__name__, (base,), kept)
+
+
+def _is_wrapper(kind: type) -> bool:
+    """Whether a subclass of PyTorch's adds only names of its own, and has PyTorch's forward or one that hands packs to
+    it."""
+    reserved = {*vars(WithLengths), *vars(torch.nn.RNNBase)} - _OVERRIDDEN
+    for part in kind.__mro__[: kind.__mro__.index(pytorchs(kind))]:
+        if any(name in reserved and not name.startswith("__") for name in vars(part)):
+            return False
+        if "forward" in vars(part):
+            code = getattr(vars(part)["forward"], "__code__", None)
+            if code is None or "super" not in code.co_names or not _PACKING.intersection(code.co_names):
+                return False
+    return True
+
+
 def _converted(kind: Any) -> Any:
-    """The class for a module of a class of PyTorch, and of a class that torch.nn.utils.parametrize made of one."""
-    if kind in _OURS:
-        return _OURS[kind]
-    base = kind.__bases__[0]
-    if kind.__module__ == parametrize.__name__ and _converted(base):
-        kept = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")}
-        return type(kind.__name__, (_converted(base),), kept)
-    return None
+    """The class for a module of a class of PyTorch, or of a subclass that wraps it. None for other subclasses."""
+    plain = kind.__bases__[0] if kind.__module__ == parametrize.__name__ else kind
+    if plain not in _OURS and _is_wrapper(plain):
+        names = {"__module__": plain.__module__, "__qualname__": plain.__qualname__, "__reduce_ex__": _reduce}
+        _OURS[plain] = type(plain.__name__, (plain, _OURS[pytorchs(plain)]), names)
+        _THEIRS[_OURS[plain]] = plain
+    return _counterpart(kind, _OURS)
+
+
+def _reduce(rnn: torch.nn.Module, _: Any) -> Any:
+    """For pickle, which does not find a class that is made."""
+    return _made_again, (_THEIRS[type(rnn)],), rnn.__getstate__()  # type: ignore[operator]
+
+
+def _made_again(kind: Any) -> Any:
+    return object.__new__(_converted(kind))
+
+
+def _change_class(name: str, part: Any, found: Any, reason: str = "has a class of its own") -> None:
+    """Changes the class of a module. If there is none, or a function hides its forward, it warns who called the
+    caller."""
+    kind: Any = type(part)
+    if found is None:
+        reason = f"{reason}, {kind.__module__}.{kind.__qualname__}"
+    elif "forward" in vars(part):
+        reason = "has a forward that was set on the instance, as accelerate's hooks do"
+    else:
+        part.__class__ = found
+        return
+    warnings.warn(f"{name or 'the module'} {reason}, and stays as it is", stacklevel=3)
 
 
 def convert_rnns(module: torch.nn.Module) -> torch.nn.Module:
     """Changes the class of every ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` of a model to this package's, and returns the
-    model. It does so in place: modules, parameters, hooks and names stay.
+    model. It does so in place: modules, parameters, hooks and names stay. :func:`restore_rnns` undoes it.
 
-    A subclass with a forward of its own, and a quantized module, stay as they are, with a warning.
+    A subclass that hands packs to ``super().forward`` gets a class that has both bases. One with another forward of its
+    own, a module whose forward was set on the instance, and a quantized module stay as they are, with a warning. So
+    does a model without RNNs.
 
     >>> import torch, dml_cuda.torch
     >>> dml_cuda.torch.convert_rnns(torch.nn.Sequential(torch.nn.GRU(3, 5)))
@@ -253,17 +306,32 @@ def convert_rnns(module: torch.nn.Module) -> torch.nn.Module:
       (0): GRU(3, 5)
     )
     """
+    has_rnns = False
     for name, part in module.named_modules():
         kind: Any = type(part)
-        if isinstance(part, WithLengths):
-            continue
         is_quantized = kind.__module__.startswith("torch.ao.nn.quant") and kind.__name__ in ("LSTM", "GRU", "RNN")
-        if is_quantized or isinstance(part, tuple(_OURS)):
-            found = None if is_quantized else _converted(kind)
-            if found is None:
-                what = "is quantized" if is_quantized else "has a class of its own"
-                message = f"{name or 'the module'} {what}, {kind.__module__}.{kind.__qualname__}, and stays as it is"
-                warnings.warn(message, stacklevel=2)
-            else:
-                part.__class__ = found
+        if is_quantized or isinstance(part, (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)):
+            has_rnns = True
+            if is_quantized:
+                _change_class(name, part, None, "is quantized")
+            elif not isinstance(part, WithLengths):
+                _change_class(name, part, _converted(kind))
+    if not has_rnns:
+        words = "has no torch.nn.LSTM, GRU or RNN among its modules, so nothing is converted"
+        warnings.warn(f"{type(module).__qualname__} {words}", stacklevel=2)
+    return module
+
+
+def restore_rnns(module: torch.nn.Module) -> torch.nn.Module:
+    """Undoes :func:`convert_rnns`: gives every RNN of this package in a model PyTorch's class again, in place, and
+    returns the model. Then ``torch.save(model)`` loads without this package, and tools that know exact types find their
+    modules.
+
+    >>> import torch, dml_cuda.torch
+    >>> type(dml_cuda.torch.restore_rnns(dml_cuda.torch.GRU(3, 5)))
+    <class 'torch.nn.modules.rnn.GRU'>
+    """
+    for name, part in module.named_modules():
+        if isinstance(part, WithLengths):
+            _change_class(name, part, _counterpart(type(part), _THEIRS))
     return module

@@ -1,13 +1,19 @@
 """What an import of dml_cuda.torch needs, and that neither it nor first calls change anything. Skipped, and counted,
 without PyTorch."""
 
+import pathlib
 import unittest
 
-import with_torch  # noqa: F401, first: without PyTorch it skips this module
+from with_torch import dt  # first: without PyTorch it skips this module
 from programs import run_python
 
 
 class Import(unittest.TestCase):
+    def test_help_and_the_packages_page_begin_with_rnns(self):
+        page = pathlib.Path(__file__).parents[1] / "README.md"
+        for text in (dt.__doc__, page.read_text(encoding="utf-8")):
+            self.assertIn("convert_rnns", text.split("reverse_subsequences")[0].split("operators trace")[0])
+
     def test_the_module_can_be_imported_again(self):
         program = """if True:
             import sys, torch, dml_cuda.torch as before

@@ -1,6 +1,11 @@
-"""The two operators on PyTorch tensors. They trace, compile, export and differentiate, and CUDA graphs can capture
-them. On a GPU a call queues work on PyTorch's current stream. It allocates only the result, copies nothing and waits
-for nothing."""
+"""RNNs over padded batches, and the two operators on PyTorch tensors.
+
+:func:`convert_rnns` makes the ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` of a model run padded batches without cuDNN's
+packed passes. :func:`pack_padded_sequence` and :func:`pad_packed_sequence`, in the place of PyTorch's, feed them.
+:class:`LSTM`, :class:`GRU` and :class:`RNN` also take ``lengths=``.
+
+The operators trace, compile, export and differentiate, and CUDA graphs can capture them. On a GPU a call queues work on
+PyTorch's current stream. It allocates only the result, copies nothing and waits for nothing."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -148,20 +148,33 @@ class Modules(unittest.TestCase):
             dt.convert_rnns(rnn)
         self.assertIs(type(rnn), OfOwnState)
 
-    def test_a_module_with_a_hook_of_accelerate_is_left_alone(self):
+    def test_a_module_with_a_hook_of_accelerate_is_converted_and_restored(self):
         def add_hook(module):  # accelerate.hooks.add_hook_to_module
             module._old_forward = module.forward
-            new_forward = lambda module, *args, **named: module._old_forward(*args, **named)
+            new_forward = lambda module, *args, **named: (calls.append(module), module._old_forward(*args, **named))[1]
             module.forward = functools.update_wrapper(functools.partial(new_forward, module), module._old_forward)
 
-        x, (early, late) = torch.randn(20, 3, 4), (nn.Sequential(nn.LSTM(4, 5)) for _ in range(2))
-        add_hook(early[0])
-        words = "^0 has a forward that was set on the instance, as accelerate's hooks do, and stays as it is$"
-        with self.assertWarnsRegex(UserWarning, words):
-            dt.convert_rnns(early)
-        self.assertIs(type(early[0]), nn.LSTM)
-        add_hook(dt.convert_rnns(late)[0])
-        late[0](x, lengths=LENGTHS)
-        with self.assertWarnsRegex(UserWarning, words):
-            dt.restore_rnns(late)
-        late[0](x, lengths=LENGTHS)
+        def remove_hook(module):
+            module.forward = module._old_forward
+            del module._old_forward
+
+        for first in (add_hook, dt.convert_rnns):
+            calls, rnn, x = [], nn.LSTM(4, 5), torch.randn(20, 3, 4)
+            for change in (first, dt.convert_rnns if first is add_hook else add_hook):
+                change(rnn)
+            rnn(x, lengths=LENGTHS)
+            dt.restore_rnns(rnn)
+            required = rnn(x)
+            self.assertEqual(calls, [rnn, rnn])
+            self.assertIs(type(rnn), nn.LSTM)
+            remove_hook(rnn)
+            torch.testing.assert_close(dt.convert_rnns(rnn)(x, lengths=[20] * 3), required)
+            self.assertEqual(len(calls), 2)
+
+    def test_a_module_whose_forward_a_program_set_is_left_alone(self):
+        rnn = nn.Sequential(nn.LSTM(4, 5))
+        before = rnn[0].forward
+        rnn[0].forward = lambda *given: before(*given)
+        with self.assertWarnsRegex(UserWarning, "^0 has a forward that was set on the instance, and stays as it is$"):
+            dt.convert_rnns(rnn)
+        self.assertIs(type(rnn[0]), nn.LSTM)

@@ -1,5 +1,6 @@
 """PyTorch's RNNs, with lengths."""
 
+import types
 import warnings
 from typing import Any
 
@@ -282,12 +283,17 @@ def _change_class(name: str, part: Any, found: Any, reason: str = "has a class o
     """Changes the class of a module. If there is none, or a function hides its forward, it warns who called the
     caller."""
     kind: Any = type(part)
+    # accelerate keeps the forward of a module, for its hooks to call.
+    methods = [name for name, value in vars(part).items() if isinstance(value, types.MethodType)]
+    methods = [name for name in methods if vars(part)[name] == types.MethodType(kind.forward, part)]
     if found is None:
         reason = f"{reason}, {kind.__module__}.{kind.__qualname__}"
-    elif "forward" in vars(part):
-        reason = "has a forward that was set on the instance, as accelerate's hooks do"
+    elif "forward" in vars(part) and not methods:
+        reason = "has a forward that was set on the instance"
     else:
         part.__class__ = found
+        for name in methods:
+            vars(part)[name] = types.MethodType(found.forward, part)
         return
     warnings.warn(f"{name or 'the module'} {reason}, and stays as it is", stacklevel=3)
 

@@ -30,11 +30,14 @@ fn main() {
     }
     let kernels = kernels();
     println!("cargo:rerun-if-env-changed=DML_CUDA_NVCC");
-    let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
+    let out_dir =
+        PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
     let changed = changed();
     let named = env::var_os("DML_CUDA_NVCC").filter(|value| !value.is_empty());
     if named.is_none() && changed.is_empty() {
-        kernels.iter().for_each(|kernel| copy_prebuilt(kernel, &out_dir));
+        kernels
+            .iter()
+            .for_each(|kernel| copy_prebuilt(kernel, &out_dir));
     } else {
         assert!(
             !changed.iter().any(|name| name == "parameters.cuh"),
@@ -48,7 +51,9 @@ fn main() {
         });
     }
     // The table that src/cuda/kernels.rs includes: every kernel file with its PTX.
-    let line = |kernel| format!("({kernel:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{kernel}.ptx\"))),\n");
+    let line = |kernel| {
+        format!("({kernel:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{kernel}.ptx\"))),\n")
+    };
     let table: String = kernels.iter().map(line).collect();
     fs::write(out_dir.join("ptx.rs"), format!("&[\n{table}]")).expect("OUT_DIR can be written");
 }
@@ -58,23 +63,37 @@ fn kernels() -> Vec<String> {
     let folder = fs::read_dir("kernels").expect("the folder kernels is part of the crate");
     let paths = folder.map(|entry| entry.expect("the folder kernels can be read").path());
     let sources = paths.filter(|path| path.extension().is_some_and(|extension| extension == "cu"));
-    let mut names: Vec<String> =
-        sources.map(|path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = sources
+        .map(|path| {
+            path.file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
     names.sort();
     names
 }
 
 /// The target for a kernel file.
 fn target(source: &str) -> String {
-    let text = fs::read_to_string(source).unwrap_or_else(|error| panic!("reading {source} failed: {error}"));
-    text.lines().find_map(|line| line.strip_prefix("// Target: ")).unwrap_or(TARGET).to_owned()
+    let text = fs::read_to_string(source)
+        .unwrap_or_else(|error| panic!("reading {source} failed: {error}"));
+    text.lines()
+        .find_map(|line| line.strip_prefix("// Target: "))
+        .unwrap_or(TARGET)
+        .to_owned()
 }
 
 /// The differences from the sources of `kernels/prebuilt`: files of `kernels/`, by their FNV-1a checksums, and
 /// nvcc's flags. `scripts/prebuilt.sh` writes them.
 fn changed() -> Vec<String> {
-    let entries = fs::read_dir("kernels").expect("the folder kernels is part of the crate").flatten();
-    let files = entries.map(|entry| entry.path()).filter(|path| path.is_file());
+    let entries = fs::read_dir("kernels")
+        .expect("the folder kernels is part of the crate")
+        .flatten();
+    let files = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file());
     let sources = fs::read_to_string("kernels/prebuilt/SOURCES").unwrap_or_default();
     let is_as_built = |line: &str| sources.lines().any(|source| source == line);
     let mut changed: Vec<String> = files
@@ -82,7 +101,11 @@ fn changed() -> Vec<String> {
             let name = path.file_name()?.to_string_lossy().into_owned();
             let bytes = fs::read(&path).unwrap_or_default().into_iter();
             let add = |sum: u64, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100000001b3);
-            (!is_as_built(&format!("{:016x} {name}", bytes.fold(0xcbf29ce484222325, add)))).then_some(name)
+            (!is_as_built(&format!(
+                "{:016x} {name}",
+                bytes.fold(0xcbf29ce484222325, add)
+            )))
+            .then_some(name)
         })
         .collect();
     if !is_as_built(&format!("flags {} {TARGET}", NVCC_FLAGS.join(" "))) {
@@ -97,10 +120,21 @@ fn find_nvcc(changed: &[String]) -> PathBuf {
     for variable in ["NVCC"].into_iter().chain(HOMES) {
         println!("cargo:rerun-if-env-changed={variable}");
     }
-    let set = |variable| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let homes = HOMES.into_iter().filter_map(set).chain([PathBuf::from("/usr/local/cuda")]);
+    let set = |variable| {
+        env::var_os(variable)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let homes = HOMES
+        .into_iter()
+        .filter_map(set)
+        .chain([PathBuf::from("/usr/local/cuda")]);
     let name = if cfg!(windows) { "nvcc.exe" } else { "nvcc" };
-    let nvcc = set("NVCC").or_else(|| homes.map(|home| home.join("bin").join(name)).find(|nvcc| nvcc.is_file()));
+    let nvcc = set("NVCC").or_else(|| {
+        homes
+            .map(|home| home.join("bin").join(name))
+            .find(|nvcc| nvcc.is_file())
+    });
     nvcc.unwrap_or_else(|| {
         panic!(
             "kernels/prebuilt is not the PTX of this source ({} changed), but there is no nvcc to compile it (NVCC, \
@@ -115,24 +149,49 @@ fn compile(nvcc: &Path, kernel: &str, out_dir: &Path) {
     let ptx = out_dir.join(format!("{kernel}.ptx"));
     let target = target(&source);
     let mut command = Command::new(nvcc);
-    command.args(NVCC_FLAGS).arg(format!("-arch={target}")).arg("-o").arg(&ptx).arg(&source);
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?} could not be started: {error}"));
+    command
+        .args(NVCC_FLAGS)
+        .arg(format!("-arch={target}"))
+        .arg("-o")
+        .arg(&ptx)
+        .arg(&source);
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?} could not be started: {error}"));
     let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    assert!(output.status.success(), "{command:?} failed with {}\n{out}{errors}", output.status);
-    let text = fs::read_to_string(&ptx).unwrap_or_else(|error| panic!("reading {} failed: {error}", ptx.display()));
+    assert!(
+        output.status.success(),
+        "{command:?} failed with {}\n{out}{errors}",
+        output.status
+    );
+    let text = fs::read_to_string(&ptx)
+        .unwrap_or_else(|error| panic!("reading {} failed: {error}", ptx.display()));
     // nvcc declares its own version of PTX, which older drivers do not load. The instructions are older. The pragma is
     // a hint that is not.
-    let lines = text.lines().filter(|line| !line.contains(".pragma \"used_bytes_mask"));
+    let lines = text
+        .lines()
+        .filter(|line| !line.contains(".pragma \"used_bytes_mask"));
     let body: String = lines.map(|line| format!("{line}\n")).collect();
-    let own = body.lines().find_map(|line| line.strip_prefix(".version ")).unwrap_or_default();
+    let own = body
+        .lines()
+        .find_map(|line| line.strip_prefix(".version "))
+        .unwrap_or_default();
     let assembler = nvcc.with_file_name(if cfg!(windows) { "ptxas.exe" } else { "ptxas" });
     let arch = target.replace("compute_", "-arch=sm_");
     let assembles = |version: &&str| {
-        let declared = body.replacen(&format!(".version {own}"), &format!(".version {version}"), 1);
+        let declared = body.replacen(
+            &format!(".version {own}"),
+            &format!(".version {version}"),
+            1,
+        );
         fs::write(&ptx, declared).expect("OUT_DIR can be written");
         *version == own || {
             let mut command = Command::new(&assembler);
-            command.arg(&arch).arg("-o").arg(ptx.with_extension("cubin")).arg(&ptx);
+            command
+                .arg(&arch)
+                .arg("-o")
+                .arg(ptx.with_extension("cubin"))
+                .arg(&ptx);
             command.output().is_ok_and(|output| output.status.success())
         }
     };

@@ -31,7 +31,10 @@ lanes 16384,8192 1 16384,1: both 2
 side-by-side 64,512,1024 1 64,1,1024: after 2, both 1
 rows 64,64,512 1 64,1,1: scan 2
 rows 8,64 1 8,1: plus 4, alone 4"""
-SMALL, WORDS = "small" in sys.argv[2:], [word for word in sys.argv[2:] if word != "small"]
+SMALL, WORDS = (
+    "small" in sys.argv[2:],
+    [word for word in sys.argv[2:] if word != "small"],
+)
 PROGRAMS = {  # of a reversal, x, and the library
     "plus": lambda r, x, xp: x + 1,  # without one: the host's time of a call
     "alone": lambda r, x, xp: r(x),
@@ -52,7 +55,9 @@ def scanned(x):
     """The computation of a simple recurrent network along axis 1."""
     import jax
 
-    return jax.lax.scan(lambda h, of: 2 * (jax.numpy.tanh(h + of),), x[:, 0], x.swapaxes(0, 1))[1].swapaxes(0, 1)
+    return jax.lax.scan(
+        lambda h, of: 2 * (jax.numpy.tanh(h + of),), x[:, 0], x.swapaxes(0, 1)
+    )[1].swapaxes(0, 1)
 
 
 def times_of_torch(name, width, shape, dim, of):
@@ -61,19 +66,37 @@ def times_of_torch(name, width, shape, dim, of):
     from dml_cuda.torch import inductor
     from torch_times import DEVICE, gather, timed
 
-    torch._inductor.config.fx_graph_cache = torch._inductor.config.autotune_local_cache = False
+    torch._inductor.config.fx_graph_cache = (
+        torch._inductor.config.autotune_local_cache
+    ) = False
     torch._functorch.config.enable_autograd_cache = False
     dtype = {1: torch.uint8, 2: torch.float16, 4: torch.float32}[width]
-    make = lambda: torch.randint(0, 9, shape, device=DEVICE).to(dtype).requires_grad_(name == "training")
+    make = lambda: (
+        torch.randint(0, 9, shape, device=DEVICE)
+        .to(dtype)
+        .requires_grad_(name == "training")
+    )
     count = max(3, min(60, (1 << 27) // (width * torch.Size(shape).numel())))
-    sets = [(make(), torch.randint(0, shape[dim] + 1, of, device=DEVICE)) for _ in range(count)]
+    sets = [
+        (make(), torch.randint(0, shape[dim] + 1, of, device=DEVICE))
+        for _ in range(count)
+    ]
     times, results, ours = [], [], dml_cuda.torch.reverse_subsequences
-    for r, rule in ((ours, inductor.is_fused), (gather, None), (ours, lambda *_: False)):
+    for r, rule in (
+        (ours, inductor.is_fused),
+        (gather, None),
+        (ours, lambda *_: False),
+    ):
         torch._dynamo.reset()
-        program = torch.compile(lambda x, n: PROGRAMS[name](lambda x: r(x, n, dim), x, torch), dynamic=name == "dynamic")
+        program = torch.compile(
+            lambda x, n: PROGRAMS[name](lambda x: r(x, n, dim), x, torch),
+            dynamic=name == "dynamic",
+        )
         with mock.patch.object(inductor, "is_fused", rule):
             results.append(program(*sets[0]))
-        times.append(min(timed([lambda s=s: program(*s) for s in sets]) for _ in range(3)))
+        times.append(
+            min(timed([lambda s=s: program(*s) for s in sets]) for _ in range(3))
+        )
         assert torch.equal(results[-1], results[0]), name
     return times
 
@@ -84,7 +107,9 @@ def times_of_jax(name, width, shape, axis, of):
     from jax import numpy as jnp
 
     def gather(x, n, axis):
-        t = jnp.arange(x.shape[axis]).reshape([-1 if d == axis else 1 for d in range(x.ndim)])
+        t = jnp.arange(x.shape[axis]).reshape(
+            [-1 if d == axis else 1 for d in range(x.ndim)]
+        )
         return jnp.take_along_axis(x, jnp.where(t < n, n - 1 - t, t), axis)
 
     def time_of(program):
@@ -92,27 +117,55 @@ def times_of_jax(name, width, shape, axis, of):
         jax.block_until_ready([program(*one) for one in sets])
         return (time.perf_counter() - start) / len(sets) * 1e6
 
-    random = lambda k, shape, most: jax.random.randint(jax.random.key(k), shape, 0, most)
-    sets = [(random(k, shape, 9).astype({1: "uint8", 2: "float16", 4: "float32"}[width]),
-        random(k, of, shape[axis] + 1)) for k in range(8)]
+    random = lambda k, shape, most: jax.random.randint(
+        jax.random.key(k), shape, 0, most
+    )
+    sets = [
+        (
+            random(k, shape, 9).astype({1: "uint8", 2: "float16", 4: "float32"}[width]),
+            random(k, of, shape[axis] + 1),
+        )
+        for k in range(8)
+    ]
     call = lambda x, n, axis: reverse_subsequences(x, n, axis, implementation="kernel")
-    programs = [jax.jit(lambda x, n, r=r: PROGRAMS[name](lambda x: r(x, n, axis), x, jnp))
-        for r in (reverse_subsequences, gather, call)]
-    assert all((program(*sets[0]) == programs[0](*sets[0])).all() for program in programs), name
-    return map(statistics.median, zip(*([time_of(program) for program in programs] for _ in range(15))))
+    programs = [
+        jax.jit(lambda x, n, r=r: PROGRAMS[name](lambda x: r(x, n, axis), x, jnp))
+        for r in (reverse_subsequences, gather, call)
+    ]
+    assert all(
+        (program(*sets[0]) == programs[0](*sets[0])).all() for program in programs
+    ), name
+    return map(
+        statistics.median,
+        zip(*([time_of(program) for program in programs] for _ in range(15))),
+    )
 
 
 def main(times_of, table):
-    print("| program | this library, µs | gather | operator | to the better |\n| --- | --- | --- | --- | --- |")
+    print(
+        "| program | this library, µs | gather | operator | to the better |\n| --- | --- | --- | --- | --- |"
+    )
     for layout, programs in (line.split(": ") for line in table.splitlines()):
         group, *numbers = layout.split()
-        shape, (dim,), of = ([min(int(n), 8 if SMALL else sys.maxsize) for n in part.split(",")] for part in numbers)
+        shape, (dim,), of = (
+            [min(int(n), 8 if SMALL else sys.maxsize) for n in part.split(",")]
+            for part in numbers
+        )
         pairs = [name.split() for name in programs.split(", ")]
-        for name, width in ((name, int(width)) for name, *widths in pairs for width in widths):
+        for name, width in (
+            (name, int(width)) for name, *widths in pairs for width in widths
+        ):
             row = f"{name}, {group} {shape} {'u' if width == 1 else 'f'}{8 * width}"
             if not WORDS or any(word in row for word in WORDS):
                 ours, *others = times_of(name, width, shape, dim, of)
-                print("|", row, "|", *(f"{time:.1f} |" for time in (ours, *others)), f"{ours / min(others):.2f} |", flush=True)
+                print(
+                    "|",
+                    row,
+                    "|",
+                    *(f"{time:.1f} |" for time in (ours, *others)),
+                    f"{ours / min(others):.2f} |",
+                    flush=True,
+                )
 
 
 main(*{"torch": (times_of_torch, TORCH), "jax": (times_of_jax, JAX)}[sys.argv[1]])

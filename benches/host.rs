@@ -5,7 +5,9 @@ use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, BatchSize, Criterion};
 use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, ReversalArrays};
-use dml_cuda::{Address, BufferBinding, CompileOptions, Device, OperatorDesc, ScalarUnion, TensorDataType};
+use dml_cuda::{
+    Address, BufferBinding, CompileOptions, Device, OperatorDesc, ScalarUnion, TensorDataType,
+};
 use dml_cuda_testing::compile;
 
 fn reverse() -> OperatorDesc {
@@ -19,21 +21,41 @@ fn fill() -> OperatorDesc {
 
 fn create_and_compile(c: &mut Criterion) {
     for device in std::iter::once(Device::cpu()).chain(Device::cuda(0)) {
-        for (operator, desc) in [("fill", fill as fn() -> OperatorDesc), ("reversal", reverse)] {
+        for (operator, desc) in [
+            ("fill", fill as fn() -> OperatorDesc),
+            ("reversal", reverse),
+        ] {
             c.bench_function(&format!("create and compile a {operator}, {device}"), |b| {
-                b.iter(|| device.compile_operator(&device.create_operator(black_box(desc())).expect("right")))
+                b.iter(|| {
+                    device.compile_operator(
+                        &device.create_operator(black_box(desc())).expect("right"),
+                    )
+                })
             });
         }
         let packed = |sizes| ForeignTensor::packed(Address(0), sizes);
-        c.bench_function(&format!("lower a reversal and find it compiled, {device}"), |b| {
-            b.iter(|| {
-                let (input, lengths) = black_box((packed(&[64, 512, 1024]), packed(&[64, 1, 1])));
-                let length_type = TensorDataType::UInt64;
-                let arrays = ReversalArrays { input, lengths, output: input, axis: 1, element_size: 4, length_type };
-                let lowered = LoweredReversal::new(&arrays).expect("right");
-                device.compile_lowered(&Lowered::Reversal(lowered), CompileOptions::default()).expect("compiled")
-            })
-        });
+        c.bench_function(
+            &format!("lower a reversal and find it compiled, {device}"),
+            |b| {
+                b.iter(|| {
+                    let (input, lengths) =
+                        black_box((packed(&[64, 512, 1024]), packed(&[64, 1, 1])));
+                    let length_type = TensorDataType::UInt64;
+                    let arrays = ReversalArrays {
+                        input,
+                        lengths,
+                        output: input,
+                        axis: 1,
+                        element_size: 4,
+                        length_type,
+                    };
+                    let lowered = LoweredReversal::new(&arrays).expect("right");
+                    device
+                        .compile_lowered(&Lowered::Reversal(lowered), CompileOptions::default())
+                        .expect("compiled")
+                })
+            },
+        );
     }
 }
 
@@ -53,7 +75,10 @@ fn dispatch(c: &mut Criterion) {
     let input = device.create_buffer(1 << 16).expect("small");
     let table = compile(&device, &fill()).bind(&[], &output).expect("right");
     let reversal = compile(&device, &reverse());
-    let inputs = [BufferBinding::range(&input, 0, 1 << 15), BufferBinding::range(&input, 1 << 15, 1 << 15)];
+    let inputs = [
+        BufferBinding::range(&input, 0, 1 << 15),
+        BufferBinding::range(&input, 1 << 15, 1 << 15),
+    ];
     let reversal = reversal.bind(&inputs, &output).expect("right");
 
     const EMPTY: &std::ffi::CStr =
@@ -67,16 +92,27 @@ fn dispatch(c: &mut Criterion) {
         let mut argument = 0u64;
         let mut arguments = [std::ptr::from_mut(&mut argument).cast()];
         // SAFETY: the kernel takes one word and touches nothing.
-        unsafe { result::launch_kernel(empty, (1, 1, 1), (256, 1, 1), 0, raw, &mut arguments) }.expect("queued");
+        unsafe { result::launch_kernel(empty, (1, 1, 1), (256, 1, 1), 0, raw, &mut arguments) }
+            .expect("queued");
     };
     let mut time = |name: &str, call: &mut dyn FnMut()| {
         // SAFETY: the stream is live.
-        let drain = || unsafe { sys::cuStreamSynchronize(raw) }.result().expect("no kernel failed");
-        c.bench_function(name, |b| b.iter_batched(drain, |()| call(), BatchSize::NumIterations(256)));
+        let drain = || {
+            unsafe { sys::cuStreamSynchronize(raw) }
+                .result()
+                .expect("no kernel failed")
+        };
+        c.bench_function(name, |b| {
+            b.iter_batched(drain, |()| call(), BatchSize::NumIterations(256))
+        });
     };
     time("cuLaunchKernel alone", &mut bare);
-    time("dispatch a fill", &mut || table.dispatch(&stream).expect("queued"));
-    time("dispatch a reversal", &mut || reversal.dispatch(&stream).expect("queued"));
+    time("dispatch a fill", &mut || {
+        table.dispatch(&stream).expect("queued")
+    });
+    time("dispatch a reversal", &mut || {
+        reversal.dispatch(&stream).expect("queued")
+    });
 }
 
 criterion_group!(host, create_and_compile, dispatch);

@@ -27,8 +27,19 @@ from dml_cuda.torch import packing, rnn_choice
 from torch.nn.utils import rnn as pytorch
 from torch_times import DEVICE, GPU, synchronize
 
-SIZES = [(64, 16, 128, 128), (256, 64, 512, 512), (1000, 128, 256, 256), (4000, 32, 64, 64)]
-FILLS = [(256, 32, 80, 128), (50, 16, 64, 64), (40, 32, 768, 256), (100, 32, 256, 256), (20, 64, 512, 1024)]
+SIZES = [
+    (64, 16, 128, 128),
+    (256, 64, 512, 512),
+    (1000, 128, 256, 256),
+    (4000, 32, 64, 64),
+]
+FILLS = [
+    (256, 32, 80, 128),
+    (50, 16, 64, 64),
+    (40, 32, 768, 256),
+    (100, 32, 256, 256),
+    (20, 64, 512, 1024),
+]
 
 
 def times(calls, rounds):
@@ -47,7 +58,10 @@ def times(calls, rounds):
 
 def lengths_of(draw, steps, batch, fill):
     """Lengths with a mean of about fill of T. The first has all steps."""
-    lengths = [max(1, min(steps, round(steps * draw.random() ** (1 / fill - 1)))) for _ in range(batch)]
+    lengths = [
+        max(1, min(steps, round(steps * draw.random() ** (1 / fill - 1))))
+        for _ in range(batch)
+    ]
     lengths[0] = steps
     draw.shuffle(lengths)
     return torch.tensor(lengths)
@@ -56,17 +70,38 @@ def lengths_of(draw, steps, batch, fill):
 class Case:
     """An RNN and its input. The methods that `steps` takes are ways to run it."""
 
-    def __init__(self, kind, size, dtype, fill, training, layers=1, both=True, draw=None, **options):
+    def __init__(
+        self,
+        kind,
+        size,
+        dtype,
+        fill,
+        training,
+        layers=1,
+        both=True,
+        draw=None,
+        **options,
+    ):
         steps, batch, features, hidden = size
         self.lengths = lengths_of(draw or random.Random(1), steps, batch, fill)
         torch.manual_seed(0)
-        plain = getattr(torch.nn, kind)(features, hidden, layers, bidirectional=both, **options).to(DEVICE, dtype)
-        self.plain, self.ours = plain.train(training), dt.convert_rnns(copy.deepcopy(plain))
+        plain = getattr(torch.nn, kind)(
+            features, hidden, layers, bidirectional=both, **options
+        ).to(DEVICE, dtype)
+        self.plain, self.ours = (
+            plain.train(training),
+            dt.convert_rnns(copy.deepcopy(plain)),
+        )
         self.ours.flatten_parameters()  # a copy on a GPU has no layout
-        self.x = torch.randn(*size[:3], device=DEVICE, dtype=dtype, requires_grad=training)
+        self.x = torch.randn(
+            *size[:3], device=DEVICE, dtype=dtype, requires_grad=training
+        )
         self.on_device, self.training = self.lengths.to(DEVICE), training
         mode = "training" if training else "inference"
-        kind, filled = options.get("nonlinearity", kind), f"{self.lengths.float().mean() / steps:.0%}"
+        kind, filled = (
+            options.get("nonlinearity", kind),
+            f"{self.lengths.float().mean() / steps:.0%}",
+        )
         self.name = f"{kind}, {layers}, {1 + both}, {list(size[:3])}, {hidden}, {str(dtype)[6:]}, {filled}, {mode}"
 
     def packed(self):
@@ -80,7 +115,9 @@ class Case:
         return self._packed(dt, self.ours)
 
     def _packed(self, of, rnn):
-        return of.pad_packed_sequence(rnn(of.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False))[0])[0]
+        return of.pad_packed_sequence(
+            rnn(of.pack_padded_sequence(self.x, self.lengths, enforce_sorted=False))[0]
+        )[0]
 
     def padded(self):
         return self.ours(self.x, lengths=self.on_device)[0]
@@ -115,7 +152,11 @@ def forcing(segments, call):
 
     def forced():
         with (
-            mock.patch.object(rnn_choice, "form", lambda rnn, x, batch, is_kept: "padded" if batch is None else form),
+            mock.patch.object(
+                rnn_choice,
+                "form",
+                lambda rnn, x, batch, is_kept: "padded" if batch is None else form,
+            ),
             mock.patch.object(rnn_choice, "SEGMENTS", segments),
             mock.patch.object(packing, "keeps", lambda *_: True),
         ):
@@ -134,7 +175,10 @@ def head(*columns):
 
 def sum_up(name, ratios):
     mean = statistics.geometric_mean(ratios)
-    print(f"\n{name}: geometric mean {mean:.2f}, {min(ratios):.2f} to {max(ratios):.2f}", flush=True)
+    print(
+        f"\n{name}: geometric mean {mean:.2f}, {min(ratios):.2f} to {max(ratios):.2f}",
+        flush=True,
+    )
 
 
 def sizes(small):
@@ -142,7 +186,9 @@ def sizes(small):
     head("LSTM, layers, directions, [T, B, F], H, dtype, filled, mode", *ways)
     gains, plain = {}, []
     dtypes = (torch.float16, torch.float32) if GPU else (torch.float32,)
-    for both, size, dtype, training in itertools.product((True, False), small or SIZES, dtypes, (False, True)):
+    for both, size, dtype, training in itertools.product(
+        (True, False), small or SIZES, dtypes, (False, True)
+    ):
         case = Case("LSTM", size, dtype, 0.5, training, both=both)
         found = times(case.steps(*ways), 1 if small else 5 if size[0] < 1000 else 3)
         show(case.name, found, 3)
@@ -155,9 +201,16 @@ def sizes(small):
 
 
 def fills(small):
-    head("LSTM, layers, directions, [T, B, F], H, dtype, filled, mode", "packed", "ours", "packed / ours")
+    head(
+        "LSTM, layers, directions, [T, B, F], H, dtype, filled, mode",
+        "packed",
+        "ours",
+        "packed / ours",
+    )
     gains = {"inference": [], "training": []}
-    options = itertools.product(small or FILLS, (True, False), (0.25, 0.5, 0.75), (False, True))
+    options = itertools.product(
+        small or FILLS, (True, False), (0.25, 0.5, 0.75), (False, True)
+    )
     for size, both, fill, training in options:
         case = Case("LSTM", size, torch.float32, fill, training, both=both)
         found = times(case.steps("packed", "kept"), 1 if small else 3)
@@ -169,13 +222,20 @@ def fills(small):
 
 def drawn(draw):
     """A random configuration that takes no longer than a fraction of a second."""
-    power = lambda low, high: round(math.exp(draw.uniform(math.log(low), math.log(high))))  # noqa: E731
+    power = lambda low, high: round(
+        math.exp(draw.uniform(math.log(low), math.log(high)))
+    )  # noqa: E731
     work = steps = math.inf
     while work > (4e11 if GPU else 1.2e10) or steps > (2500 if GPU else 800):
         size = [power(8, 1200 if GPU else 300), power(1, 256 if GPU else 96)]
         multiple = draw.choice((1, 8, 64, 128)) if GPU else 1
-        size += [max(multiple, power(16, 1024) // multiple * multiple) for _ in range(2)]
-        kind, layers = draw.choice(("LSTM", "LSTM", "GRU", "RNN", "relu")), draw.choice((1, 1, 2))
+        size += [
+            max(multiple, power(16, 1024) // multiple * multiple) for _ in range(2)
+        ]
+        kind, layers = (
+            draw.choice(("LSTM", "LSTM", "GRU", "RNN", "relu")),
+            draw.choice((1, 1, 2)),
+        )
         both, training = draw.random() < 0.5, draw.random() < 0.5
         steps = size[0] * layers * (1 + both)
         work = steps * size[1] * size[3] * (size[2] + size[3]) * 4
@@ -202,27 +262,50 @@ def random_cases(seed, count):
         if max(ratios) < 1 / 1.05:
             slower += 1
             show(f"{case.name}; {way}", ratios)
-    print(f"\n{slower} of {count} are slower by over 5 % in both runs, the worst by {1 / worst:.2f}")
+    print(
+        f"\n{slower} of {count} are slower by over 5 % in both runs, the worst by {1 / worst:.2f}"
+    )
     sum_up("packed / ours", gains)
 
 
 def every_form(seed, count):
     draw = random.Random(seed)
-    forms_of = {"theirs": (1,) if GPU else (1, 4), "kept": (1,) if GPU else (1, 2, 4, 8)}
+    forms_of = {
+        "theirs": (1,) if GPU else (1, 4),
+        "kept": (1,) if GPU else (1, 2, 4, 8),
+    }
     columns = [f"{way} {form}" for way, counts in forms_of.items() for form in counts]
-    print("kind;layers;directions;T;B;F;H;dtype;fill;mode;packed;" + ";".join(columns) + ";lengths")
+    print(
+        "kind;layers;directions;T;B;F;H;dtype;fill;mode;packed;"
+        + ";".join(columns)
+        + ";lengths"
+    )
     for _ in range(count):
         case = drawn(draw)
         packed, *ways = case.steps("packed", *forms_of)
-        forced = [forcing(form, call) for call, counts in zip(ways, forms_of.values()) for form in counts]
+        forced = [
+            forcing(form, call)
+            for call, counts in zip(ways, forms_of.values())
+            for form in counts
+        ]
         fields = case.name.replace("[", "").replace("]", "").split(", ")
         fields += [f"{one:.3f}" for one in times([packed, *forced], 3)]
-        print(";".join([*fields, " ".join(map(str, case.lengths.tolist()))]), flush=True)
+        print(
+            ";".join([*fields, " ".join(map(str, case.lengths.tolist()))]), flush=True
+        )
 
 
 def memory(small):
-    head("LSTM, directions, [T, B, F], H, filled", "packed, MiB", "ours", "without lengths", "ours / packed")
-    for size, both, fill in itertools.product(small or SIZES[1:], (True, False), (0.2, 0.3, 0.5, 0.9)):
+    head(
+        "LSTM, directions, [T, B, F], H, filled",
+        "packed, MiB",
+        "ours",
+        "without lengths",
+        "ours / packed",
+    )
+    for size, both, fill in itertools.product(
+        small or SIZES[1:], (True, False), (0.2, 0.3, 0.5, 0.9)
+    ):
         case = Case("LSTM", size, torch.float16, fill, True, both=both)
         peaks = []
         for step in case.steps("packed", "kept", "full"):
@@ -238,7 +321,11 @@ def memory(small):
 def main(parts):
     if not GPU:
         torch.set_num_threads(int(os.environ.get("THREADS", "2")))
-    where = torch.cuda.get_device_name() if GPU else f"{torch.get_num_threads()} threads of a CPU"
+    where = (
+        torch.cuda.get_device_name()
+        if GPU
+        else f"{torch.get_num_threads()} threads of a CPU"
+    )
     print(f"PyTorch {torch.__version__}, {where}, milliseconds")
     for part in parts:
         name, _, options = part.partition("=")
@@ -248,7 +335,9 @@ def main(parts):
             if GPU:
                 memory(small)
         elif options:
-            {"random": random_cases, "forms": every_form}[name](*map(int, options.split(":")))
+            {"random": random_cases, "forms": every_form}[name](
+                *map(int, options.split(":"))
+            )
         else:
             {"sizes": sizes, "fills": fills, "memory": memory}[name]([])
 

@@ -13,7 +13,9 @@ synchronize = torch.cuda.synchronize if GPU else lambda: None
 
 
 def gather(x, lengths, dim: int):
-    t = torch.arange(x.shape[dim], device=x.device).reshape([-1 if d == dim else 1 for d in range(x.dim())])
+    t = torch.arange(x.shape[dim], device=x.device).reshape(
+        [-1 if d == dim else 1 for d in range(x.dim())]
+    )
     return x.gather(dim, torch.where(t < lengths, lengths - 1 - t, t).expand(x.shape))
 
 
@@ -31,7 +33,10 @@ def host_times(calls, n, rounds, whole=False):
             synchronize()
         return (clock() - start) / n * 1e6
 
-    return [statistics.median(times) for times in zip(*([once(call) for call in calls] for _ in range(rounds)))]
+    return [
+        statistics.median(times)
+        for times in zip(*([once(call) for call in calls] for _ in range(rounds)))
+    ]
 
 
 def timed(calls, rounds=7):

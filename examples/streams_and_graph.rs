@@ -1,6 +1,8 @@
 //! Two operators in a row on one stream, one by one and then as a graph: on a GPU, one launch for both.
 
-use dml_cuda::{BufferBinding, BufferTensorDesc, Device, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
+use dml_cuda::{
+    BufferBinding, BufferTensorDesc, Device, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+};
 
 pub(crate) fn main() -> Result<(), dml_cuda::Error> {
     let device = Device::cuda_or_cpu()?;
@@ -24,7 +26,10 @@ pub(crate) fn main() -> Result<(), dml_cuda::Error> {
     let data = device.create_buffer_from(&[0i32; 4])?;
     let lengths = device.create_buffer_from(&[3u32])?;
     let fill = fill.bind(&[], &data)?;
-    let reversal = reversal.bind(&[BufferBinding::whole(&data), BufferBinding::whole(&lengths)], &data)?; // in place
+    let reversal = reversal.bind(
+        &[BufferBinding::whole(&data), BufferBinding::whole(&lengths)],
+        &data,
+    )?; // in place
 
     let stream = device.create_stream()?;
     fill.dispatch(&stream)?;
@@ -36,7 +41,10 @@ pub(crate) fn main() -> Result<(), dml_cuda::Error> {
     let mut graph = device.record_graph([&fill, &reversal])?;
     graph.launch(&stream)?;
     stream.synchronize()?;
-    println!("as a graph, with another length: {:?}", data.to_vec::<i32>()?);
+    println!(
+        "as a graph, with another length: {:?}",
+        data.to_vec::<i32>()?
+    );
     assert_eq!(data.to_vec::<i32>()?, [4, 3, 2, 1]);
     Ok(())
 }

@@ -24,9 +24,7 @@ __device__ __forceinline__ T* at(T* base, u32 offset) {
 }
 
 // This thread's index in the grid. 64 bits, because a grid of 2^32 - 1 items rounds up past 2^32.
-__device__ __forceinline__ u64 global_thread() {
-    return static_cast<u64>(blockIdx.x) * THREADS + threadIdx.x;
-}
+__device__ __forceinline__ u64 global_thread() { return static_cast<u64>(blockIdx.x) * THREADS + threadIdx.x; }
 
 // log2 of a power of two.
 __device__ __forceinline__ u32 log2_of(u32 power) { return 31 - __clz(power); }

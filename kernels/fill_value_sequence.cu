@@ -86,7 +86,8 @@ struct Wrapping {
         } else {
             const uint4 before = vector(first, step, pattern);
             if (split >= 16 / sizeof(T)) return before;
-            return select(bytes_from(static_cast<int>(split * sizeof(T))), before, vector(first + row_jump, step, pattern));
+            return select(bytes_from(static_cast<int>(split * sizeof(T))), before,
+                          vector(first + row_jump, step, pattern));
         }
     }
     __device__ uint4 vector_at(i64 first, const uint4* table) const { return add((*this)(first), table[0]); }
@@ -98,9 +99,7 @@ struct Float32 {
     float start, delta;
     __device__ Float32(u64 s, u64 d)
         : start(__uint_as_float(static_cast<u32>(s))), delta(__uint_as_float(static_cast<u32>(d))) {}
-    __device__ float operator()(i64 i) const {
-        return __fmaf_rn(__uint2float_rn(static_cast<u32>(i)), delta, start);
-    }
+    __device__ float operator()(i64 i) const { return __fmaf_rn(__uint2float_rn(static_cast<u32>(i)), delta, start); }
     __device__ u32 bits(u32 i) const { return __float_as_uint((*this)(i)); }
     __device__ uint4 vector(i64 first, u32 step, uint4) const {
         const u32 i = static_cast<u32>(first);
@@ -148,7 +147,8 @@ struct Float16 {
     __device__ uint4 vector_at(i64 first, const uint4* table) const {
         const u32 i = static_cast<u32>(first);
         const uint4 a = table[0], b = table[1];
-        return make_uint4(pair(i + a.x, i + a.y), pair(i + a.z, i + a.w), pair(i + b.x, i + b.y), pair(i + b.z, i + b.w));
+        return make_uint4(pair(i + a.x, i + a.y), pair(i + a.z, i + a.w), pair(i + b.x, i + b.y),
+                          pair(i + b.z, i + b.w));
     }
 };
 
@@ -303,7 +303,8 @@ __device__ __forceinline__ void fill_dense(const FillStrided& p) {
             // The vector crosses into the next row at most once: elements before that point, and elements after it.
             const u32 split = p.inner.divisor - c0 + skip;
             const u32 row_jump = next_row + (c1 + 1 == p.middle.divisor ? next_plane : 0);
-            values = value.vector_across_rows(i - skip * p.row_step, split, row_jump, p.row_step, pattern_of(p.pattern));
+            values =
+                value.vector_across_rows(i - skip * p.row_step, split, row_jump, p.row_step, pattern_of(p.pattern));
         } else if (skip == 0 && c1 + (c0 + N - 1) / 2 < p.middle.divisor) {
             // The vector stays within the middle dimension: it crosses at most (c0 + N - 1) / 2 rows.
             values = value.vector_at(i - c0 * p.row_step, smem + c0 * (A::TABLE / 4));
@@ -350,7 +351,8 @@ __device__ __forceinline__ void fill_rows(const FillStrided& p) {
         const u32 first = vector * Cut<A>::N;
         if (first >= p.row_size) return;
         const u32 i = position.index + first * p.row_step;
-        store_vec16(reinterpret_cast<u8*>(at(run, first)), A(p.start, p.delta).vector(i, p.row_step, pattern_of(p.pattern)));
+        store_vec16(reinterpret_cast<u8*>(at(run, first)),
+                    A(p.start, p.delta).vector(i, p.row_step, pattern_of(p.pattern)));
         return;
     }
     const Cut<A> cut(run, p.row_size, vector);
@@ -375,27 +377,35 @@ __device__ __forceinline__ void fill_elements(const FillStrided& p) {
 // ---- Entry points ---------------------------------------------------------------------------------------
 
 // For integers and floats of one width: all threads take the same branch.
-#define FILL_ENTRY(Params, name, body, Integer, Float)             \
-    __device__ __forceinline__ void name##_of(const Params& p) {   \
-        if (p.arithmetic < FLOAT32) body<Wrapping<Integer>>(p);    \
-        else body<Float>(p);                                       \
-    }                                                              \
+#define FILL_ENTRY(Params, name, body, Integer, Float)           \
+    __device__ __forceinline__ void name##_of(const Params& p) { \
+        if (p.arithmetic < FLOAT32)                              \
+            body<Wrapping<Integer>>(p);                          \
+        else                                                     \
+            body<Float>(p);                                      \
+    }                                                            \
     ENTRY((THREADS), Params, name, name##_of)
 
-#define FILL_ENTRIES(Params, name, body)                           \
-    ENTRY((THREADS), Params, name##_1, body<Wrapping<u8>>)         \
-    FILL_ENTRY(Params, name##_2, body, u16, Float16)               \
+#define FILL_ENTRIES(Params, name, body)                   \
+    ENTRY((THREADS), Params, name##_1, body<Wrapping<u8>>) \
+    FILL_ENTRY(Params, name##_2, body, u16, Float16)       \
     FILL_ENTRY(Params, name##_4, body, u32, Float32)
 
 // For integers of all widths and floats: all threads take the same branch.
 __device__ __forceinline__ void fill_elements_of(const FillStrided& p) {
     switch (p.arithmetic) {
-        case INT8: return fill_elements<Wrapping<u8>>(p);
-        case INT16: return fill_elements<Wrapping<u16>>(p);
-        case INT32: return fill_elements<Wrapping<u32>>(p);
-        case INT64: return fill_elements<Wrapping<u64>>(p);
-        case FLOAT32: return fill_elements<Float32>(p);
-        default: return fill_elements<Float16>(p);
+        case INT8:
+            return fill_elements<Wrapping<u8>>(p);
+        case INT16:
+            return fill_elements<Wrapping<u16>>(p);
+        case INT32:
+            return fill_elements<Wrapping<u32>>(p);
+        case INT64:
+            return fill_elements<Wrapping<u64>>(p);
+        case FLOAT32:
+            return fill_elements<Float32>(p);
+        default:
+            return fill_elements<Float16>(p);
     }
 }
 

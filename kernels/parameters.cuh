@@ -155,7 +155,7 @@ namespace segments {
 struct Segments {
     Reverse r;  // items: segments
     FastDiv segment_bytes;
-    FastDiv row_bytes;        // of a block; unused for lanes
+    FastDiv row_bytes;  // of a block; unused for lanes
     u32 segments_per_block;
     u32 vectors_per_segment;  // of shared memory, if each thread group has its own segment
     u32 group_size_log2;      // log2 of the threads per segment
@@ -173,8 +173,8 @@ struct RowTiles {
     FastDiv tiles_per_data_block;
     FastDiv parts_per_row;  // 1 if tiles are whole rows
     FastDiv row_bytes;
-    u32 rows_per_tile;      // 1 if tiles are parts of a row
-    u32 tile_row_bytes;     // bytes of a row that are in a tile
+    u32 rows_per_tile;   // 1 if tiles are parts of a row
+    u32 tile_row_bytes;  // bytes of a row that are in a tile
     u32 element_bytes;
     u32 group_size_log2;  // of single rows: log2 of the threads per tile
 };
@@ -208,8 +208,8 @@ struct Strips {
 }  // namespace strips
 
 namespace clusters {
-static constexpr u32 CLUSTER = 8;            // thread blocks per cluster, the most that every GPU with clusters supports
-static constexpr u32 DEAL = 32;              // rows that are dealt to a thread block at a time
+static constexpr u32 CLUSTER = 8;  // thread blocks per cluster, the most that every GPU with clusters supports
+static constexpr u32 DEAL = 32;    // rows that are dealt to a thread block at a time
 static constexpr u32 CLUSTER_THREADS = 512;  // threads per thread block
 
 struct Clusters {
@@ -224,12 +224,12 @@ struct Clusters {
 
 namespace columns {
 struct Columns {
-    Reverse r;            // dims: those outside the group; items: groups
-    FastDiv axis;         // the axis size
-    FastDiv columns;      // interleaved lanes
+    Reverse r;        // dims: those outside the group; items: groups
+    FastDiv axis;     // the axis size
+    FastDiv columns;  // interleaved lanes
     FastDiv group_bytes;
     u32 groups_per_block;
-    u32 length_stride;    // from one lane of a row to the next
+    u32 length_stride;  // from one lane of a row to the next
 };
 
 struct ThreadColumns {
@@ -261,9 +261,9 @@ struct Transposed {
     Along along_out;  // contiguous in the output
     FastDiv tiles;    // tiles for one position in the other dimensions
     FastDiv tiles_along_out;
-    u32 how;          // READ or another of these
-    u32 two;          // 1 if a row is along two dimensions
-    u32 tile;         // elements of 4 bytes: TILE or SMALL_TILE
+    u32 how;   // READ or another of these
+    u32 two;   // 1 if a row is along two dimensions
+    u32 tile;  // elements of 4 bytes: TILE or SMALL_TILE
     u32 reserved;
 };
 
@@ -275,7 +275,7 @@ static constexpr u32 TILE_DIMS = 5;        // the most of a tile without shared 
 static constexpr u32 TILES_PER_BLOCK = 4;  // without shared memory
 
 struct Direct {
-    Reverse r;                   // dims: those of a tile, innermost first, with their thread blocks as sizes; then all others
+    Reverse r;  // dims: those of a tile, innermost first, with their thread blocks as sizes; then all others
     FastDiv threads[TILE_DIMS];  // along the dimensions of a tile
     u32 steps[TILE_DIMS];        // elements from one thread block to the next
     u32 sizes[TILE_DIMS];        // elements of the dimension

@@ -114,12 +114,12 @@ __device__ __forceinline__ Bounds input_bounds(const Reverse& r) {
 
 // Entry points of a body for units of 1 and 2 bytes, of 4, and of 8. Bodies named copy_* copy, those named swap_* run
 // in place, and those named reverse_* do either. The unit's type is the body's first template argument.
-#define ENTRIES_TO_2(bounds, Params, name, body, ...)           \
-    ENTRY(bounds, Params, name##_1, body<u8, ##__VA_ARGS__>)    \
+#define ENTRIES_TO_2(bounds, Params, name, body, ...)        \
+    ENTRY(bounds, Params, name##_1, body<u8, ##__VA_ARGS__>) \
     ENTRY(bounds, Params, name##_2, body<u16, ##__VA_ARGS__>)
-#define ENTRIES_TO_4(bounds, Params, name, body, ...)           \
-    ENTRIES_TO_2(bounds, Params, name, body, ##__VA_ARGS__)     \
+#define ENTRIES_TO_4(bounds, Params, name, body, ...)       \
+    ENTRIES_TO_2(bounds, Params, name, body, ##__VA_ARGS__) \
     ENTRY(bounds, Params, name##_4, body<u32, ##__VA_ARGS__>)
-#define ENTRIES_TO_8(bounds, Params, name, body, ...)           \
-    ENTRIES_TO_4(bounds, Params, name, body, ##__VA_ARGS__)     \
+#define ENTRIES_TO_8(bounds, Params, name, body, ...)       \
+    ENTRIES_TO_4(bounds, Params, name, body, ##__VA_ARGS__) \
     ENTRY(bounds, Params, name##_8, body<u64, ##__VA_ARGS__>)

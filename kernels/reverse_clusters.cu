@@ -39,7 +39,9 @@ static constexpr u32 LOADS_IN_FLIGHT_UNALIGNED = 2;
 
 #ifdef __CUDACC__
 // Waits until all threads of the cluster have arrived: at the beginning, or with their stores.
-__device__ __forceinline__ void arrive_at_begin() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory"); }
+__device__ __forceinline__ void arrive_at_begin() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
+}
 __device__ __forceinline__ void arrive_with_stores() { asm volatile("barrier.cluster.arrive.aligned;" : : : "memory"); }
 __device__ __forceinline__ void wait_for_cluster() { asm volatile("barrier.cluster.wait.aligned;" : : : "memory"); }
 
@@ -80,9 +82,7 @@ __device__ __forceinline__ u32 row_of(u32 n) {
 }
 // The thread block that has row t, and the place of that row among its rows.
 __device__ __forceinline__ u32 block_of(u32 t) { return t >> DEAL_LOG & (CLUSTER - 1); }
-__device__ __forceinline__ u32 place_of(u32 t) {
-    return t >> (DEAL_LOG + CLUSTER_LOG) << DEAL_LOG | (t & (DEAL - 1));
-}
+__device__ __forceinline__ u32 place_of(u32 t) { return t >> (DEAL_LOG + CLUSTER_LOG) << DEAL_LOG | (t & (DEAL - 1)); }
 
 // Reads this thread block's rows of the strip and scatters their elements to the thread blocks that write them. In
 // place, it reads only rows that are below a length.
@@ -192,7 +192,8 @@ __device__ __forceinline__ void write_rows(const Clusters& p, const Position& at
 template <class Element, class Word, bool IN_PLACE>
 __device__ __forceinline__ void write_lanes(const Clusters& p, const Position& at_outer, const ClusterStrip& strip) {
     constexpr u32 W = sizeof(Element), N = sizeof(Word) / W;
-    const u32 log = log2_of(p.strip_bytes / W), lane = threadIdx.x & ((1u << log) - 1), at_once = CLUSTER_THREADS >> log;
+    const u32 log = log2_of(p.strip_bytes / W), lane = threadIdx.x & ((1u << log) - 1),
+              at_once = CLUSTER_THREADS >> log;
     if (lane >= strip.lanes) return;
     u32 end = p.r.axis_size;
     if (IN_PLACE) end = lane_length(at_outer.length + (strip.first_lane + lane) * p.length_stride, p.r);

@@ -36,8 +36,10 @@ static constexpr u32 ANY_DIMENSIONS = 0;  // positions are computed in a loop
 // In at most RANK dimensions, or in ANY_DIMENSIONS.
 template <u32 RANK>
 __device__ __forceinline__ Position position_of(u64 n, const Reverse& r) {
-    if constexpr (RANK == ANY_DIMENSIONS) return locate(static_cast<u32>(n), r);
-    else return locate_unrolled<RANK>(static_cast<u32>(n), r);
+    if constexpr (RANK == ANY_DIMENSIONS)
+        return locate(static_cast<u32>(n), r);
+    else
+        return locate_unrolled<RANK>(static_cast<u32>(n), r);
 }
 
 // A thread gathers items that are THREADS apart. All of its lengths are loaded before it waits for the first, and then

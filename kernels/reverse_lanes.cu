@@ -127,12 +127,9 @@ __device__ __forceinline__ void copy_long_lanes(const Lanes& p) {
     const u8* in = reinterpret_cast<const u8*>(at(static_cast<const Element*>(p.r.input), at_lane.in));
     u8* run = reinterpret_cast<u8*>(at(static_cast<Element*>(p.r.out), at_lane.out));
     const i64 cut = static_cast<i64>(part) * BYTES - lead_of(run);
-    const Tile tile = {run + cut,
-                       in + (length - cut - 16),
-                       in + cut,
-                       within(-cut, BYTES),
-                       within(length - cut, BYTES),
-                       within(static_cast<i64>(p.r.axis_size) * W - cut, BYTES)};
+    const Tile tile = {
+        run + cut,           in + (length - cut - 16),    in + cut,
+        within(-cut, BYTES), within(length - cut, BYTES), within(static_cast<i64>(p.r.axis_size) * W - cut, BYTES)};
     const Bounds bounds = input_bounds(p.r);
     const u32 back_shift = lead_of(tile.back);
     const u32 same_shift = lead_of(tile.same);
@@ -223,7 +220,8 @@ __device__ __forceinline__ void swap_long_lanes(const Lanes& p) {
             }
         }
 #pragma unroll
-        for (u32 k = 0; k < VECTORS_PER_THREAD; ++k) low[k] = reverse_elements<W>(shift_pair(low[k], high[k], shift[k]));
+        for (u32 k = 0; k < VECTORS_PER_THREAD; ++k)
+            low[k] = reverse_elements<W>(shift_pair(low[k], high[k], shift[k]));
         static_assert(VECTORS_PER_THREAD == 2, "all vectors are waited for");
         sync_arrived(low[0].x | low[1].x);
 #pragma unroll

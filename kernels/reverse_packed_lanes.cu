@@ -24,7 +24,8 @@ template <class Element>
 __device__ __forceinline__ void swap_packed_lanes(const Segments& p) {
     constexpr int W = sizeof(Element);
     const Stage s = stage_segments<true>(p, W);
-    const int first = static_cast<int>(threadIdx.x & ((1u << p.group_size_log2) - 1)) * W, step = W << p.group_size_log2;
+    const int first = static_cast<int>(threadIdx.x & ((1u << p.group_size_log2) - 1)) * W,
+              step = W << p.group_size_log2;
     for (u32 n = threadIdx.x >> p.group_size_log2; n < s.segments; n += THREADS >> p.group_size_log2) {
         const u32 begin = n * p.segment_bytes.divisor;
         const int length = s.lengths[n];

@@ -136,7 +136,8 @@ __device__ __forceinline__ void copy_single_rows(const RowTiles& p) {
     const Length loaded = load_length(tile.block.length, p.r);
     const u8* const input = static_cast<const u8*>(p.r.input);
     const u8* const from = row_of(input, tile.block.in, tile.row, p.r.axis_in_stride, p) + tile.column;
-    const u32 lead = lead_of(from), at_vector = RUN_SLACK_BEFORE + group.in_block * (most_vectors(p) + RUN_SLACK_BEHIND);
+    const u32 lead = lead_of(from),
+              at_vector = RUN_SLACK_BEFORE + group.in_block * (most_vectors(p) + RUN_SLACK_BEHIND);
     stage_run(smem + at_vector, from - lead, exists ? (lead + tile.bytes + 15) / 16 : 0, group, input_bounds(p.r));
     const u32 to = source(tile.row, clamp_length(loaded, p.r));
     u8* const out = row_of(static_cast<u8*>(p.r.out), tile.block.out, to, p.r.axis_out_stride, p) + tile.column;
@@ -199,7 +200,8 @@ __device__ __forceinline__ void swap_row_tiles(const RowTiles& p) {
     u8* const to = block + (in_front ? mirror : tile.row) * stride;
     const u32 lead = lead_of(from);
     const u32 at_vector = RUN_SLACK_BEFORE + (in_front ? 0 : most_vectors(p) + RUN_SLACK_BEHIND);
-    stage_run(smem + at_vector, from - lead, (lead + bytes + 15) / 16, ThreadGroup{HALF, thread, 0, 0}, input_bounds(p.r));
+    stage_run(smem + at_vector, from - lead, (lead + bytes + 15) / 16, ThreadGroup{HALF, thread, 0, 0},
+              input_bounds(p.r));
     __syncthreads();
     if (rows > 1 && joins_rows<Unit>(p.row_bytes)) {
         return write_joined_rows(to, at_vector * 16 + lead, bytes, p.row_bytes, thread, HALF);

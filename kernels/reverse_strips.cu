@@ -121,15 +121,16 @@ __device__ __forceinline__ void write_lane(const Strips& p, const Strip& strip, 
     const u32 first = threadIdx.x >> log;
     const u8* const bytes = reinterpret_cast<const u8*>(smem);
     u32 from = (length - 1 - first) * p.strip_bytes + in_row;
-    Element* row = at(static_cast<Element*>(p.r.out), strip.outer.out + lane) +
-                   static_cast<u64>(first) * p.r.axis_out_stride;
+    Element* row =
+        at(static_cast<Element*>(p.r.out), strip.outer.out + lane) + static_cast<u64>(first) * p.r.axis_out_stride;
     const u64 row_step = static_cast<u64>(rows_at_once) * p.r.axis_out_stride;
     // One pass over all threads covers THREADS elements of shared memory, in whole rows.
     for (u32 t = first; t < length; t += WRITES_IN_FLIGHT * rows_at_once, from -= WRITES_IN_FLIGHT * THREADS * W) {
         Element value[WRITES_IN_FLIGHT];
 #pragma unroll
         for (u32 k = 0; k < WRITES_IN_FLIGHT; ++k) {
-            if (t + k * rows_at_once < length) value[k] = *reinterpret_cast<const Element*>(bytes + (from - k * THREADS * W));
+            if (t + k * rows_at_once < length)
+                value[k] = *reinterpret_cast<const Element*>(bytes + (from - k * THREADS * W));
         }
 #pragma unroll
         for (u32 k = 0; k < WRITES_IN_FLIGHT; ++k, row += row_step) {

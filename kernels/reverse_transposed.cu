@@ -70,7 +70,8 @@ __device__ __forceinline__ void copy_tiles(const Direct& p) {
     for (u32 d = 0; d < TILE_DIMS; ++d) {
         if (d >= p.tile_rank) break;
         const u32 threads = divide(thread, p.threads[d]), blocks = divide(block, p.r.dims[d].size);
-        const u32 coordinate = (block - blocks * p.r.dims[d].size.divisor) * p.steps[d] + thread - threads * p.threads[d].divisor;
+        const u32 coordinate =
+            (block - blocks * p.r.dims[d].size.divisor) * p.steps[d] + thread - threads * p.threads[d].divisor;
         if (coordinate >= p.sizes[d]) return;
         if (d == p.repeated) left = p.sizes[d] - coordinate;
         step_to(first, coordinate, p.r.dims[d]);
@@ -308,8 +309,8 @@ __device__ __forceinline__ void transpose_words(const u32 (&word)[16 / W], uint4
 // byte, and its vectors are aligned in the output.
 struct Run {
     u8* out;
-    u32 from;    // byte of shared memory
-    int size;    // bytes
+    u32 from;  // byte of shared memory
+    int size;  // bytes
     bool reversed;
 
     // Bytes before the first aligned vector, and whole vectors from there on.
@@ -363,8 +364,8 @@ __device__ __forceinline__ void write_columns(const NarrowTile<W>& tile) {
 
 template <u32 W, bool SCATTER>
 __device__ __forceinline__ void copy_narrow(const Transposed& p) {
-    constexpr u32 N = 16 / W, COLUMNS = 4 / W;             // elements of a vector, columns of a word
-    constexpr u32 GROUPS = TILE_OUT / N;                   // of N rows
+    constexpr u32 N = 16 / W, COLUMNS = 4 / W;                 // elements of a vector, columns of a word
+    constexpr u32 GROUPS = TILE_OUT / N;                       // of N rows
     constexpr u32 ITEMS = ROW_VECTORS * 4 * GROUPS / THREADS;  // a thread's words of N rows
     const NarrowTile<W> tile(p);
     uint4 row[VECTORS];

@@ -16,9 +16,9 @@ struct Stage {
     u8* out;
     int* lengths;  // in bytes of the segment
     u32 segments;
-    int span;      // bytes of all segments
-    u32 lead;      // bytes of the first vector before the first segment
-    u32 begin;     // byte of shared memory where the first segment begins
+    int span;   // bytes of all segments
+    u32 lead;   // bytes of the first vector before the first segment
+    u32 begin;  // byte of shared memory where the first segment begins
 };
 
 static constexpr u32 LOADS_IN_FLIGHT = 4;
@@ -27,7 +27,8 @@ static constexpr u32 LOADS_IN_FLIGHT = 4;
 __device__ __forceinline__ void stage_lengths(const Stage& s, u32 first, u32 begin, u32 row_bytes, const Reverse& r) {
     if (r.rank > 1) {
         for (u32 n = begin + threadIdx.x; n <= s.segments; n += THREADS) {
-            s.lengths[n] = n < s.segments ? static_cast<int>(lane_length(locate(first + n, r).length, r) * row_bytes) : 0;
+            s.lengths[n] =
+                n < s.segments ? static_cast<int>(lane_length(locate(first + n, r).length, r) * row_bytes) : 0;
         }
         return;
     }
@@ -51,8 +52,8 @@ __device__ __forceinline__ void stage_lengths(const Stage& s, u32 first, u32 beg
 __device__ __forceinline__ void stage_many_lengths(const Stage& s, u32 first, u32 row_bytes, const Reverse& r) {
     constexpr u32 VECTORS = 3;
     const uint4* const from = reinterpret_cast<const uint4*>(static_cast<const u32*>(r.lengths) + first);
-    const bool vectorized = r.rank == 1 && r.dims[0].length_stride == 1 && !r.wide_lengths &&
-                            (reinterpret_cast<u64>(from) & 15) == 0;
+    const bool vectorized =
+        r.rank == 1 && r.dims[0].length_stride == 1 && !r.wide_lengths && (reinterpret_cast<u64>(from) & 15) == 0;
     const u32 count = vectorized ? s.segments / 4 : 0;
     for (u32 begin = threadIdx.x; begin < count; begin += VECTORS * THREADS) {
         uint4 length[VECTORS];

@@ -140,11 +140,11 @@ __device__ __forceinline__ bool stage_interleaved(const Strips& p, const Strip& 
 // A thread's words of the strip.
 template <class Element, class Word>
 struct Column {
-    u32 words;         // of a row of the strip
+    u32 words;  // of a row of the strip
     u32 column;
     u32 first_row;
     u32 rows_at_once;
-    u32 lane;          // the first lane, counted in the row
+    u32 lane;                                    // the first lane, counted in the row
     u32 length[sizeof(Word) / sizeof(Element)];  // 0 beyond the row's end
     bool active;
 };

@@ -4,7 +4,9 @@
 #include "common.cuh"
 
 // Bytes from the aligned vector that contains an address to that address.
-__device__ __forceinline__ u32 lead_of(const void* address) { return static_cast<u32>(reinterpret_cast<u64>(address) & 15); }
+__device__ __forceinline__ u32 lead_of(const void* address) {
+    return static_cast<u32>(reinterpret_cast<u64>(address) & 15);
+}
 
 // ---- Stores -------------------------------------------------------------------------------------------------
 

@@ -39,12 +39,30 @@ CELL = 25  # words
 SETTINGS = r"threshold of 5 %|95 %|97\.5 %|10\.5 %|about 2 ms|below 20 µs|over 100 ms|1\.15 times an empty kernel|`inf` ms"
 FIGURE = r"\d\s?(?:×|%|µs|ms\b|GB/s)|\d times as (?:fast|long)"
 # Options of other programs, in inline code.
-FOREIGN_OPTIONS = {"--gpus", "--log-verbose", "--preset", "--nvtx", "--nvtx-include", "--lib", "--test", "--manifest-path"}
+FOREIGN_OPTIONS = {
+    "--gpus",
+    "--log-verbose",
+    "--preset",
+    "--nvtx",
+    "--nvtx-include",
+    "--lib",
+    "--test",
+    "--manifest-path",
+}
 
 
 def tracked(*patterns):
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
-    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    command = [
+        "git",
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        *patterns,
+    ]
+    found = subprocess.run(
+        command, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     return [file for file in found.splitlines() if (ROOT / file).exists()]
 
 
@@ -54,7 +72,9 @@ def read(path):
 
 def prose(text):
     """The text without blocks of code, and with inline code and the targets of links replaced."""
-    text = re.sub(r"(?ms)^( *)```.*?^\1```", lambda block: "\n" * block[0].count("\n"), text)
+    text = re.sub(
+        r"(?ms)^( *)```.*?^\1```", lambda block: "\n" * block[0].count("\n"), text
+    )
     return re.sub(r"`[^`\n]*`", "`code`", re.sub(r"\]\([^)\s]*\)", "](link)", text))
 
 
@@ -64,7 +84,12 @@ def slug(heading):
 
 
 def anchors(path):
-    return {slug(heading) for heading in re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```", "", read(path)))}
+    return {
+        slug(heading)
+        for heading in re.findall(
+            r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```", "", read(path))
+        )
+    }
 
 
 def style(path, text, patterns):
@@ -75,7 +100,9 @@ def style(path, text, patterns):
 
 
 def links(path):
-    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"(?ms)^```.*?^```", "", read(path))):
+    for target in re.findall(
+        r"\]\(([^)\s]+)\)", re.sub(r"(?ms)^```.*?^```", "", read(path))
+    ):
         if re.match(r"\w+:", target):
             continue
         file, _, anchor = target.partition("#")
@@ -96,12 +123,34 @@ def cells(path):
 def figures(path):
     """A paragraph, an item or a table with a figure links a record, or is next to a paragraph or table that does."""
     text = re.sub(r"(?ms)^```.*?^```", "", read(path))
-    parts = [part for block in re.split(r"\n\s*\n", text) for part in re.split(r"\n(?=- |\d\. )", block)]
-    linked = lambda n: 0 <= n < len(parts) and re.search(r"\]\((?:\.\./)*(?:benches/)?(?:record/|results\.md|TUNING\.md)", parts[n])
-    is_table = lambda n: 0 <= n < len(parts) and parts[n].lstrip().startswith(("|", "<!--"))
+    parts = [
+        part
+        for block in re.split(r"\n\s*\n", text)
+        for part in re.split(r"\n(?=- |\d\. )", block)
+    ]
+    linked = lambda n: (
+        0 <= n < len(parts)
+        and re.search(
+            r"\]\((?:\.\./)*(?:benches/)?(?:record/|results\.md|TUNING\.md)", parts[n]
+        )
+    )
+    is_table = lambda n: (
+        0 <= n < len(parts) and parts[n].lstrip().startswith(("|", "<!--"))
+    )
     for n, part in enumerate(parts):
-        if re.search(FIGURE, re.sub(SETTINGS, "", prose(part))) and not part.startswith("#"):
-            near = [n, *([n - 1, n + 1] if is_table(n) else [n + 1] if is_table(n + 1) else [])]
+        if re.search(FIGURE, re.sub(SETTINGS, "", prose(part))) and not part.startswith(
+            "#"
+        ):
+            near = [
+                n,
+                *(
+                    [n - 1, n + 1]
+                    if is_table(n)
+                    else [n + 1]
+                    if is_table(n + 1)
+                    else []
+                ),
+            ]
             if not any(map(linked, near)):
                 yield f"{path}: no record for: {' '.join(part.split())[:150]}"
 
@@ -111,14 +160,37 @@ def names(path, words, options, features, files):
     code = re.findall(r"`([^`\n]+)`", re.sub(r"(?ms)^```.*?^```", "", text))
     blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
     for span in [*code, *blocks]:
-        for name in re.findall(r"\bDML_CUDA_\w+|\bdml_cuda(?:_\w+|(?:\.\w+)+)|\b(?!IDML)[A-Z]\w+::\w+", span):
-            lost = [word for word in re.split(r"\.|::", name) if word not in words and word.rstrip("_") not in words]
-            if lost and not any(word.startswith(name) for word in words if name.endswith("_")):
+        for name in re.findall(
+            r"\bDML_CUDA_\w+|\bdml_cuda(?:_\w+|(?:\.\w+)+)|\b(?!IDML)[A-Z]\w+::\w+",
+            span,
+        ):
+            lost = [
+                word
+                for word in re.split(r"\.|::", name)
+                if word not in words and word.rstrip("_") not in words
+            ]
+            if lost and not any(
+                word.startswith(name) for word in words if name.endswith("_")
+            ):
                 yield f"{path}: the code does not have {name}"
-    commands = [line for block in blocks for line in block.splitlines() if re.match(r"(?:\$ )?dml-cuda |cargo run --release -- ", line)]
-    for span in [*code, *(line.partition("#")[0].rpartition("--release -- ")[2] for line in commands)]:
-        if span.startswith("--") or span.startswith(("dml-cuda ", "$ dml-cuda ")) or span in commands:
-            for option in set(re.findall(r"(?<![\w-])--[a-z][\w-]*", span)) - FOREIGN_OPTIONS:
+    commands = [
+        line
+        for block in blocks
+        for line in block.splitlines()
+        if re.match(r"(?:\$ )?dml-cuda |cargo run --release -- ", line)
+    ]
+    for span in [
+        *code,
+        *(line.partition("#")[0].rpartition("--release -- ")[2] for line in commands),
+    ]:
+        if (
+            span.startswith("--")
+            or span.startswith(("dml-cuda ", "$ dml-cuda "))
+            or span in commands
+        ):
+            for option in (
+                set(re.findall(r"(?<![\w-])--[a-z][\w-]*", span)) - FOREIGN_OPTIONS
+            ):
                 if options.isdisjoint((option, option[2:].replace("-", "_"))):
                     yield f"{path}: there is no option {option}"
     for feature in re.findall(r"[Ff]eature `([^`]+)`", text):
@@ -126,7 +198,10 @@ def names(path, words, options, features, files):
             yield f"{path}: there is no Cargo feature {feature}"
     for span in code:
         place = span.rstrip("/")
-        if re.fullmatch(r"(?:\.ci|benches|crates|docs|examples|fuzz|kernels|models|python|scripts|src|tests)/[\w./-]+", place):
+        if re.fullmatch(
+            r"(?:\.ci|benches|crates|docs|examples|fuzz|kernels|models|python|scripts|src|tests)/[\w./-]+",
+            place,
+        ):
             if not any(file == place or file.startswith(place + "/") for file in files):
                 yield f"{path}: there is no file {span}"
 
@@ -134,15 +209,22 @@ def names(path, words, options, features, files):
 def main():
     pages = [page for page in tracked("*.md") if not page.startswith(RECORDS)]
     files = tracked()
-    sources = [file for file in files if file.endswith(SOURCES) or file.startswith(".ci/")]
+    sources = [
+        file for file in files if file.endswith(SOURCES) or file.startswith(".ci/")
+    ]
     sources.remove("scripts/check-pages.py")
     text = {file: read(file) for file in sources}
-    code = [re.sub(r"#.*" if file.endswith((".py", ".sh")) else r"//.*", "", text[file]) for file in sources]
+    code = [
+        re.sub(r"#.*" if file.endswith((".py", ".sh")) else r"//.*", "", text[file])
+        for file in sources
+    ]
     words = set(re.findall(r"\w+", "\n".join([*code, *map(read, tracked("*.toml"))])))
     for file in files:
         words.update(Path(file).parts, [Path(file).name.partition(".")[0]])
     options = set(re.findall(r"--[a-z][\w-]*", "\n".join(text.values())))
-    for file in filter(lambda file: file.startswith("crates/dml-cuda-cli/src"), sources):
+    for file in filter(
+        lambda file: file.startswith("crates/dml-cuda-cli/src"), sources
+    ):
         options.update(re.findall(r"\w+", text[file]))
     manifests = "\n".join(map(read, tracked("*Cargo.toml")))
     blocks = "".join(re.findall(r"(?ms)^\[features\]\n(.*?)(?:^\[|\Z)", manifests))
@@ -150,19 +232,33 @@ def main():
 
     faults = []
     for page in pages:
-        faults += [*style(page, prose(read(page)), HABITS | ABANDONED), *links(page), *cells(page)]
+        faults += [
+            *style(page, prose(read(page)), HABITS | ABANDONED),
+            *links(page),
+            *cells(page),
+        ]
         if page == "benches/TUNING.md":
-            constants = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", read(page)))  # of some only a comment has the name
-            lost = sorted(name for name in constants if not any(name in code for code in text.values()))
+            constants = set(
+                re.findall(r"`([A-Z][A-Z0-9_]+)`", read(page))
+            )  # of some only a comment has the name
+            lost = sorted(
+                name
+                for name in constants
+                if not any(name in code for code in text.values())
+            )
             faults += [f"{page}: the code does not have {name}" for name in lost]
         if page == "README.md" or re.fullmatch(r"docs/[^/]+\.md", page):
             faults += [*figures(page), *names(page, words, options, features, files)]
     habits = [fault for file in sources for fault in style(file, text[file], HABITS)]
     if "--sources" in sys.argv:
         print("\n".join(habits))
-    print(f"{len(faults)} faults on {len(pages)} pages; {len(habits)} habits in comments and messages, at most {SOURCES_AT_MOST}")
+    print(
+        f"{len(faults)} faults on {len(pages)} pages; {len(habits)} habits in comments and messages, at most {SOURCES_AT_MOST}"
+    )
     if len(habits) > SOURCES_AT_MOST:
-        faults.append("comments and messages have more habits than before: scripts/check-pages.py --sources lists them")
+        faults.append(
+            "comments and messages have more habits than before: scripts/check-pages.py --sources lists them"
+        )
     sys.exit("\n".join(faults) or None)
 
 

@@ -22,14 +22,24 @@ SLOWER = 1.03
 def cases_of(path):
     """The rows of a results file: a time of each case that is no baseline."""
     results = json.loads(pathlib.Path(path).read_text())
-    machine, l2 = results["machine"], "cold" if "cold L2" in results["timing"] else "warm"
+    machine, l2 = (
+        results["machine"],
+        "cold" if "cold L2" in results["timing"] else "warm",
+    )
     for case in results["cases"]:
         if case.get("each") and not case["mode"].startswith("baseline"):
             yield {
-                "gpu": machine["device"], "l2": l2, "case": case["case"], "type": case["type"], "mode": case["mode"],
-                "bytes": str(case["bytes"]), "microseconds": f"{statistics.median(case['each']):.3f}",
-                "kernel": case.get("kernel", ""), "commit": machine["commit"], "date": machine["date"][:10],
-            }  # fmt: skip
+                "gpu": machine["device"],
+                "l2": l2,
+                "case": case["case"],
+                "type": case["type"],
+                "mode": case["mode"],
+                "bytes": str(case["bytes"]),
+                "microseconds": f"{statistics.median(case['each']):.3f}",
+                "kernel": case.get("kernel", ""),
+                "commit": machine["commit"],
+                "date": machine["date"][:10],
+            }
 
 
 def key(row):
@@ -49,13 +59,23 @@ def compare(path, best):
     for row in cases_of(path):
         record = best.get(key(row))
         if record is not None:
-            ratios.append((float(row["microseconds"]) / float(record["microseconds"]), row, record))
-    slower = sorted((ratio for ratio in ratios if ratio[0] > SLOWER), key=lambda ratio: -ratio[0])
+            ratios.append(
+                (
+                    float(row["microseconds"]) / float(record["microseconds"]),
+                    row,
+                    record,
+                )
+            )
+    slower = sorted(
+        (ratio for ratio in ratios if ratio[0] > SLOWER), key=lambda ratio: -ratio[0]
+    )
     for ratio, row, record in slower:
         name = f"{row['case']}, {row['type']}, {row['mode']}"
         times = f"{row['microseconds']} µs, but {record['microseconds']} µs at {record['commit']} on {record['date']}"
         print(f"{ratio:.2f} times the best: {name}: {times}")
-    print(f"{path}: {len(slower)} of {len(ratios)} cases are more than 3 % slower than their best record")
+    print(
+        f"{path}: {len(slower)} of {len(ratios)} cases are more than 3 % slower than their best record"
+    )
     return len(slower)
 
 

@@ -44,11 +44,14 @@ STARTS = (0.1, 0, -1, 0, -2), (0, 0.1, 0.5, 1, -1)
 # How much faster generic kernels became after files were recorded, by the beginning of a name, and the files that came
 # after. What older files say of their specialized times does not count.
 FASTER = {
-    "reverse_clusters": 1.08, "reverse_thread_columns": 1.1, "reverse_transposed_scatter": 1.1,
-    "reverse_strips": 1.0, "reverse_unaligned_strips": 1.0,
-}  # fmt: skip
+    "reverse_clusters": 1.08,
+    "reverse_thread_columns": 1.1,
+    "reverse_transposed_scatter": 1.1,
+    "reverse_strips": 1.0,
+    "reverse_unaligned_strips": 1.0,
+}
 SINCE_THEN = "h200-seed-97", "h200-seed-98"
-HEAD = '''//! The coefficients of the cost model, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
+HEAD = """//! The coefficients of the cost model, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
 //! scripts/fit-estimates.py from the files
 {files}.
 //!
@@ -57,7 +60,7 @@ HEAD = '''//! The coefficients of the cost model, by kernel family and bytes of 
 
 use super::estimate::FamilyCosts;
 
-'''
+"""
 
 
 def load(path):
@@ -66,7 +69,9 @@ def load(path):
     if missing := {*LAYOUT, *KERNEL[1:], "us", "chosen"} - {*times.columns}:
         raise ValueError(f"there is no column {', '.join(sorted(missing))}")
     times["us"] = pd.to_numeric(times["us"], errors="coerce")
-    times["specialized_us"] = pd.to_numeric(times.get("specialized_us"), errors="coerce")
+    times["specialized_us"] = pd.to_numeric(
+        times.get("specialized_us"), errors="coerce"
+    )
     if times.empty or not np.isfinite(times.us).all() or not (times.us > 0).all():
         raise ValueError("there are no times, or one is not a number above 0")
     if not path.name.startswith(SINCE_THEN):
@@ -77,25 +82,59 @@ def load(path):
     times["sizes_and_strides"] = times[LAYOUT].astype(str).agg(",".join, axis=1)
     times["layout"] = pd.factorize(times.sizes_and_strides)[0]
     with tempfile.TemporaryDirectory() as folder:
-        layouts, terms = (str(pathlib.Path(folder) / name) for name in ("layouts.csv", "terms.csv"))
-        times.drop_duplicates("layout")[["layout", *LAYOUT]].to_csv(layouts, index=False)
-        environment = {**os.environ, "ESTIMATE_LAYOUTS": layouts, "ESTIMATE_TERMS": terms, "ESTIMATE_TARGET": path.name.split("-")[0]}
-        command = ["cargo", "test", "--quiet", "-p", "dml-cuda", "--lib", "terms_of_recorded_layouts"]
-        ran = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+        layouts, terms = (
+            str(pathlib.Path(folder) / name) for name in ("layouts.csv", "terms.csv")
+        )
+        times.drop_duplicates("layout")[["layout", *LAYOUT]].to_csv(
+            layouts, index=False
+        )
+        environment = {
+            **os.environ,
+            "ESTIMATE_LAYOUTS": layouts,
+            "ESTIMATE_TERMS": terms,
+            "ESTIMATE_TARGET": path.name.split("-")[0],
+        }
+        command = [
+            "cargo",
+            "test",
+            "--quiet",
+            "-p",
+            "dml-cuda",
+            "--lib",
+            "terms_of_recorded_layouts",
+        ]
+        ran = subprocess.run(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+        )
         if ran.returncode:
             reason = re.search(r"panicked at .*\n(.*)", ran.stdout)
-            raise ValueError(reason[1] if reason else f"cargo test failed: {ran.stdout[-300:]}")
+            raise ValueError(
+                reason[1] if reason else f"cargo test failed: {ran.stdout[-300:]}"
+            )
         found = pd.read_csv(terms, keep_default_na=False)
     joined = times.merge(found, on=KERNEL, how="outer")
     unknown = joined.terms.isna()
-    print(f"{path.name}: {times.layout.nunique()} layouts, {len(times)} times, {unknown.sum()} of launches that are not selected any more")
-    joined = joined[~unknown & joined.groupby(["layout", "mode"]).us.transform("any")].copy()
+    print(
+        f"{path.name}: {times.layout.nunique()} layouts, {len(times)} times, {unknown.sum()} of launches that are not selected any more"
+    )
+    joined = joined[
+        ~unknown & joined.groupby(["layout", "mode"]).us.transform("any")
+    ].copy()
     # A kernel that copies in place takes as long as where it copies, unless the file has its time.
     launch = ["layout", *KERNEL[2:]]
-    copying = joined[joined["mode"] == "copying"].groupby(launch).us.min().reindex(pd.MultiIndex.from_frame(joined[launch]))
-    joined["copies"] = (joined["mode"] == "in place") & joined.costs.str.startswith("copying")
+    copying = (
+        joined[joined["mode"] == "copying"]
+        .groupby(launch)
+        .us.min()
+        .reindex(pd.MultiIndex.from_frame(joined[launch]))
+    )
+    joined["copies"] = (joined["mode"] == "in place") & joined.costs.str.startswith(
+        "copying"
+    )
     joined["us"] = joined.us.fillna(copying.set_axis(joined.index).where(joined.copies))
-    joined["sizes_and_strides"] = joined.groupby("layout").sizes_and_strides.transform("first")
+    joined["sizes_and_strides"] = joined.groupby("layout").sizes_and_strides.transform(
+        "first"
+    )
     joined["layout"] = f"{path} " + joined.layout.astype(str)
     return joined
 
@@ -121,14 +160,23 @@ def estimate(logarithms, terms):
 
 def fit_kernel(terms, times, weights):
     """The logarithms of the costs with which the estimates of one kernel are nearest to its times."""
+
     def errors(logarithms):
         return weights * (np.log(estimate(logarithms, terms)[0]) - np.log(times))
 
     def slopes(logarithms):
         return weights[:, None] * estimate(logarithms, terms)[1]
 
-    options = {"loss": "soft_l1", "f_scale": NOISE, "bounds": (LEAST, MOST), "max_nfev": 200}
-    found = [least_squares(errors, np.array(start, float), slopes, **options) for start in STARTS]
+    options = {
+        "loss": "soft_l1",
+        "f_scale": NOISE,
+        "bounds": (LEAST, MOST),
+        "max_nfev": 200,
+    }
+    found = [
+        least_squares(errors, np.array(start, float), slopes, **options)
+        for start in STARTS
+    ]
     return min(found, key=lambda result: result.cost).x
 
 
@@ -147,7 +195,9 @@ def fit(data, terms, kernels):
     costs = np.full((kernels, len(TERMS)), np.inf)  # of kernels without times
     for number in np.unique(kernel):
         of_kernel = kernel == number
-        costs[number] = fit_kernel(terms[of_kernel], times[of_kernel], weights[of_kernel])
+        costs[number] = fit_kernel(
+            terms[of_kernel], times[of_kernel], weights[of_kernel]
+        )
     choices, choice = np.unique(data.choice, return_inverse=True)
     best = np.full(len(choices), np.inf)
     np.minimum.at(best, choice, times)
@@ -165,15 +215,27 @@ def fit(data, terms, kernels):
         by_estimate = -importance * probability * (loss - expected[choice]) / CLOSE
         errors = weights * (logarithms - np.log(times)) / NOISE
         spread = np.sqrt(1 + errors**2)
-        total = (importance * probability * loss).sum() + 2 * ESTIMATES_MATTER * NOISE**2 * (spread - 1).sum()
+        total = (
+            importance * probability * loss
+        ).sum() + 2 * ESTIMATES_MATTER * NOISE**2 * (spread - 1).sum()
         by_estimate += 2 * ESTIMATES_MATTER * NOISE * weights * errors / spread
-        by_cost = [np.bincount(kernel, by_estimate * slopes[:, n], minlength=len(costs)) for n in range(len(TERMS))]
+        by_cost = [
+            np.bincount(kernel, by_estimate * slopes[:, n], minlength=len(costs))
+            for n in range(len(TERMS))
+        ]
         return total / len(choices), np.stack(by_cost, axis=1).ravel() / len(choices)
 
     bounds = list(zip(LEAST * len(costs), MOST * len(costs)))
     has_times = np.isfinite(costs)
     costs[~has_times] = 0
-    found = minimize(mean_loss, costs.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 300, "maxfun": 600})
+    found = minimize(
+        mean_loss,
+        costs.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": 300, "maxfun": 600},
+    )
     return np.where(has_times, found.x.reshape(costs.shape), np.inf)
 
 
@@ -185,10 +247,14 @@ def bytes_of(layout):
 def present_costs():
     """The costs in src/cuda/costs.rs: by mode, family and bytes of the unit."""
     found = {}
-    for family, text in re.findall(r'name: "(\w+)", modes: (.*?)};', COSTS.read_text(), re.S):
+    for family, text in re.findall(
+        r'name: "(\w+)", modes: (.*?)};', COSTS.read_text(), re.S
+    ):
         for mode, rows in zip(("copying", "in place"), text.split("&[")[1:]):
             for n, row in enumerate(re.findall(r"\[([^][]+)\]", rows)):
-                found[f"{mode} {family} {2**n}"] = [float(cost) for cost in row.split(",") if cost.strip()]
+                found[f"{mode} {family} {2**n}"] = [
+                    float(cost) for cost in row.split(",") if cost.strip()
+                ]
     return found
 
 
@@ -201,50 +267,80 @@ def estimates_of(costs, data, terms):
 
 def report(name, ratio):
     ratio = ratio.clip(lower=1)
-    print(f"{name:42} {len(ratio):6} {ratio.mean():8.4f} {(ratio > 1.05).mean() * 100:6.1f} % {(ratio > 1.25).mean() * 100:7.1f} % {ratio.max():7.2f}")
+    print(
+        f"{name:42} {len(ratio):6} {ratio.mean():8.4f} {(ratio > 1.05).mean() * 100:6.1f} % {(ratio > 1.25).mean() * 100:7.1f} % {ratio.max():7.2f}"
+    )
 
 
 def report_choices(data, name):
     """How much longer the kernel with the lowest estimate takes than the fastest one."""
-    print(f"\n{name:42} {'count':>6} {'mean':>8} {'over 5 %':>8} {'over 25 %':>9} {'worst':>7}")
+    print(
+        f"\n{name:42} {'count':>6} {'mean':>8} {'over 5 %':>8} {'over 25 %':>9} {'worst':>7}"
+    )
     for mode, of_mode in data.groupby("mode"):
         best = of_mode.groupby("layout").us.min()
-        report(f"{mode}, chosen when measured", (of_mode[of_mode.chosen == "yes"].groupby("layout").us.first() / best).dropna())
+        report(
+            f"{mode}, chosen when measured",
+            (
+                of_mode[of_mode.chosen == "yes"].groupby("layout").us.first() / best
+            ).dropna(),
+        )
         least = of_mode.sort_values("estimate").groupby("layout")
         chosen = (least.head(1).set_index("layout").us / best).dropna()
         report(f"{mode}, lowest estimate", chosen)
         large = of_mode[of_mode.bytes >= LARGE].layout.unique()
-        report(f"{mode}, the same, of 128 MiB or more", chosen[chosen.index.isin(large)])
-        eager = least.head(1).set_index("layout").generic_us / of_mode.groupby("layout").generic_us.min()
+        report(
+            f"{mode}, the same, of 128 MiB or more", chosen[chosen.index.isin(large)]
+        )
+        eager = (
+            least.head(1).set_index("layout").generic_us
+            / of_mode.groupby("layout").generic_us.min()
+        )
         report(f"{mode}, the same, not captured", eager.dropna())
         print(f"{'':42} {best.size - chosen.size:6} more, whose kernel was not timed")
-        report(f"{mode}, best of 4 lowest", (least.head(4).groupby("layout").us.min() / best).dropna())
+        report(
+            f"{mode}, best of 4 lowest",
+            (least.head(4).groupby("layout").us.min() / best).dropna(),
+        )
 
 
 def main():
     if {"-h", "--help"} & set(sys.argv):
         return print(__doc__)
     only_checks = "--check" in sys.argv
-    files = [pathlib.Path(argument) for argument in sys.argv[1:] if argument != "--check"]
+    files = [
+        pathlib.Path(argument) for argument in sys.argv[1:] if argument != "--check"
+    ]
     files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
     data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
     terms = np.array([text.split() for text in data.terms], float)
-    data["generic_us"], data["us"] = data.us, captured(data, terms[:, TERMS.index("memory")])
+    data["generic_us"], data["us"] = (
+        data.us,
+        captured(data, terms[:, TERMS.index("memory")]),
+    )
     data["bytes"] = data.sizes_and_strides.map(bytes_of)
     data["kernel_number"], kernels = pd.factorize(data.costs)
     if only_checks:
         present = present_costs()
         none = [math.inf] * len(TERMS)
         with np.errstate(divide="ignore"):
-            costs = np.maximum(np.log([present.get(kernel, none) for kernel in kernels]), LEAST)
+            costs = np.maximum(
+                np.log([present.get(kernel, none) for kernel in kernels]), LEAST
+            )
         data["estimate"] = estimates_of(costs, data, terms)
         return report_choices(data, "layouts, by the present costs")
     # Only kernels that have one mode are fitted. The choices that are reported are among all kernels.
     timed = (data.us.notna() & ~data.copies).to_numpy()
     data["choice"] = data.layout + " " + data["mode"]
-    data["importance"] = np.select([data.layout.str.contains("-suite"), data.layout.str.contains("-bench|-large")], [50.0, 10.0], 1.0)
+    data["importance"] = np.select(
+        [data.layout.str.contains("-suite"), data.layout.str.contains("-bench|-large")],
+        [50.0, 10.0],
+        1.0,
+    )
     # Errors matter where a kernel may be chosen.
-    data["weight"] = data.importance * data.groupby("choice").us.transform("min") / data.us
+    data["weight"] = (
+        data.importance * data.groupby("choice").us.transform("min") / data.us
+    )
     held_out = np.full(len(data), np.inf)
     layouts = data.sizes_and_strides.unique()
     for part in np.array_split(np.random.default_rng(0).permutation(len(layouts)), 3):
@@ -253,16 +349,27 @@ def main():
         held_out[test] = estimates_of(costs, data[test], terms[test])
     data["estimate"] = held_out
     report_choices(data, "layouts that the fit has not seen")
-    print(f"\n{'kernel, bytes of the unit':36} {'times':>6} {'error, root of the mean square of logarithms'}")
+    print(
+        f"\n{'kernel, bytes of the unit':36} {'times':>6} {'error, root of the mean square of logarithms'}"
+    )
     families = {}
-    for kernel, costs in zip(kernels, np.exp(fit(data[timed], terms[timed], len(kernels)))):
+    for kernel, costs in zip(
+        kernels, np.exp(fit(data[timed], terms[timed], len(kernels)))
+    ):
         of_kernel = timed & (data.kernel_number == kernels.get_loc(kernel))
         if not of_kernel.any():
             continue
         of_kernel &= np.isfinite(held_out)
-        errors, weight = np.log(held_out[of_kernel] / data.us[of_kernel]), data.weight[of_kernel] ** 2
-        print(f"{kernel:36} {of_kernel.sum():6} {np.sqrt((weight * errors**2).sum() / weight.sum()):8.3f}")
-        mode, family, unit = re.fullmatch(r"(copying|in place) (\w+) (\d+)", kernel).groups()
+        errors, weight = (
+            np.log(held_out[of_kernel] / data.us[of_kernel]),
+            data.weight[of_kernel] ** 2,
+        )
+        print(
+            f"{kernel:36} {of_kernel.sum():6} {np.sqrt((weight * errors**2).sum() / weight.sum()):8.3f}"
+        )
+        mode, family, unit = re.fullmatch(
+            r"(copying|in place) (\w+) (\d+)", kernel
+        ).groups()
         families.setdefault(family, {}).setdefault(mode, {})[int(unit)] = costs
     write(families, kernels, ", ".join(path.name.split(".")[0] for path in files))
 
@@ -271,16 +378,34 @@ def write(families, kernels, files):
     """A line for each kernel. Costs of one without times would be lost, or be those of another width."""
     path = COSTS
     needed = set(kernels)
-    for family, text in re.findall(r'name: "(\w+)", modes: (.*?)};', path.read_text(), re.S):
+    for family, text in re.findall(
+        r'name: "(\w+)", modes: (.*?)};', path.read_text(), re.S
+    ):
         for mode, costs in zip(("copying", "in place"), text.split("&[")[1:]):
             rows = re.findall(r"\[([^][]+)\]", costs)
             # A unit that a kernel has not has the costs of the next one.
-            needed |= {f"{mode} {family} {2**n}" for n, row in enumerate(rows) if row not in rows[n + 1 : n + 2]}
-    missing = needed - {f"{mode} {family} {unit}" for family, modes in families.items() for mode in modes for unit in modes[mode]}
+            needed |= {
+                f"{mode} {family} {2**n}"
+                for n, row in enumerate(rows)
+                if row not in rows[n + 1 : n + 2]
+            }
+    missing = needed - {
+        f"{mode} {family} {unit}"
+        for family, modes in families.items()
+        for mode in modes
+        for unit in modes[mode]
+    }
     if missing:
         names = ", ".join(sorted(missing))
-        sys.exit(f"\n{path.relative_to(ROOT)} is not written, because the files have no times of {names}. Delete the costs of kernels that are gone")
-    text = HEAD.format(files=textwrap.fill(files, 120, initial_indent="//! ", subsequent_indent="//! "), terms=", ".join(TERMS))
+        sys.exit(
+            f"\n{path.relative_to(ROOT)} is not written, because the files have no times of {names}. Delete the costs of kernels that are gone"
+        )
+    text = HEAD.format(
+        files=textwrap.fill(
+            files, 120, initial_indent="//! ", subsequent_indent="//! "
+        ),
+        terms=", ".join(TERMS),
+    )
     for family, modes in sorted(families.items()):
         text += f'pub(crate) static {family.upper()}: FamilyCosts = FamilyCosts {{ name: "{family}", modes: ['
         for mode in ("copying", "in place"):
@@ -288,8 +413,16 @@ def write(families, kernels, files):
             text += "&["
             for unit in (1, 2, 4, 8, 16):
                 if units and unit <= max(units):
-                    costs = units[min(units, key=lambda other: abs(np.log2(other / unit)))]
-                    text += "\n    [" + ", ".join(f"{cost:#.4g}" if cost >= 1e-4 else "0.0" for cost in costs).replace("., ", ".0, ") + "],"
+                    costs = units[
+                        min(units, key=lambda other: abs(np.log2(other / unit)))
+                    ]
+                    text += (
+                        "\n    ["
+                        + ", ".join(
+                            f"{cost:#.4g}" if cost >= 1e-4 else "0.0" for cost in costs
+                        ).replace("., ", ".0, ")
+                        + "],"
+                    )
             text += "\n], " if units else "], "
         text = text[:-2] + "] };\n\n"
     path.write_text(text)

@@ -15,7 +15,9 @@ def rust_type(of):
     of = of.get_canonical()
     if of.kind == TypeKind.CONSTANTARRAY:
         return f"[{rust_type(of.element_type)}; {of.element_count}]"
-    return of.spelling.rsplit("::")[-1] if of.kind == TypeKind.RECORD else NUMBERS[of.kind]
+    return (
+        of.spelling.rsplit("::")[-1] if of.kind == TypeKind.RECORD else NUMBERS[of.kind]
+    )
 
 
 def print_rust(scope):
@@ -29,14 +31,20 @@ def print_rust(scope):
             print(f"\n#[repr(C)]\n#[derive({DERIVES})]\npub struct {name} {{")
             for field in item.get_children():
                 print(f"    pub {field.spelling}: {rust_type(field.type)},")
-            print(f"}}\nconst _: () = assert!(size_of::<{name}>() == {item.type.get_size()});")
+            print(
+                f"}}\nconst _: () = assert!(size_of::<{name}>() == {item.type.get_size()});"
+            )
         elif item.kind == CursorKind.VAR_DECL:
-            value = "".join(token.spelling for token in item.get_tokens()).rpartition("=")[2]
+            value = "".join(token.spelling for token in item.get_tokens()).rpartition(
+                "="
+            )[2]
             value = re.sub(r"\b(\d+)u\b", r"\1", value)
             print(f"pub const {name}: {rust_type(item.type)} = {value};")
 
 
-parsed = Index.create().parse(SOURCE, ["-x", "c++", "-std=c++17", "-Wno-pragma-once-outside-header"])
+parsed = Index.create().parse(
+    SOURCE, ["-x", "c++", "-std=c++17", "-Wno-pragma-once-outside-header"]
+)
 if parsed.diagnostics:
     raise SystemExit("\n".join(map(str, parsed.diagnostics)))
 print(f"// Written by scripts/parameters.py from {SOURCE}, which has the comments.")

@@ -20,7 +20,9 @@ COLD = BENCHES / "record" / "nvidia-h100" / "2026-11-27-cold.json"
 # The cases, and the goals of some.
 SUITE = ROOT / "crates" / "dml-cuda-cli" / "src" / "bench" / "suite.jsonl"
 # Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
-ONNXRUNTIME = [H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")]
+ONNXRUNTIME = [
+    H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")
+]
 
 # LSTMs with lengths in eager calls.
 LENGTHS = "2026-11-28-rnn.md"
@@ -38,14 +40,24 @@ def read(file):
     """Microseconds of each case, type and mode, its floor's and its baseline's, each None where it is not known."""
     cases, rates = {}, {}
     run = json.loads(file.read_text(encoding="utf-8"))["cases"]
-    run = [{**case, "median": statistics.median(case.get("each") or case["medians"])} for case in run if "each" in case or "medians" in case]
+    run = [
+        {**case, "median": statistics.median(case.get("each") or case["medians"])}
+        for case in run
+        if "each" in case or "medians" in case
+    ]
     for case in run:
         if case["case"] == "512 MiB":
             rates[case["mode"]] = case["bytes"] / case["median"]
     for case in run:
-        rate = rates.get("baseline of fills" if case["mode"] == "fill" else "baseline of copies")
+        rate = rates.get(
+            "baseline of fills" if case["mode"] == "fill" else "baseline of copies"
+        )
         floor = case["bytes"] / rate if rate else None
-        cases[case["case"], case["type"], case["mode"]] = case["median"], floor, case.get("baseline")
+        cases[case["case"], case["type"], case["mode"]] = (
+            case["median"],
+            floor,
+            case.get("baseline"),
+        )
     return cases
 
 
@@ -56,21 +68,33 @@ def table(head, lines):
 
 def by_type(names, cell, modes=("fill", "copy", "in place")):
     """A line for each case, a column for each type; modes are apart by a slash."""
-    of_modes = lambda *key: " / ".join(text for mode in modes if (text := cell(*key, mode)) is not None)
-    return table(["case", *TYPES], [[name, *(of_modes(name, data_type) for data_type in TYPES)] for name in names])
+    of_modes = lambda *key: " / ".join(
+        text for mode in modes if (text := cell(*key, mode)) is not None
+    )
+    return table(
+        ["case", *TYPES],
+        [[name, *(of_modes(name, data_type) for data_type in TYPES)] for name in names],
+    )
 
 
 def cold_table(begin, text):
     """The cases whose names begin so, or without a beginning all others."""
     cases = read(COLD)
-    is_wanted = lambda name: name.startswith(begin) if begin else not name.startswith((*ODD, *SMALL, "512 MiB"))
+    is_wanted = lambda name: (
+        name.startswith(begin)
+        if begin
+        else not name.startswith((*ODD, *SMALL, "512 MiB"))
+    )
     names = filter(is_wanted, dict.fromkeys(name for name, *_ in cases))
     return by_type(names, lambda *key: text(*cases[key]) if key in cases else None)
 
 
 def in_the_l2():
     empty = read(COLD)["small fill of 64 bytes", "f32", "fill"][2]
-    return cold_table(SMALL, lambda time, *_: f"{time:.2f}") + f"\n| an empty kernel |  |  | {empty:.2f} |  |"
+    return (
+        cold_table(SMALL, lambda time, *_: f"{time:.2f}")
+        + f"\n| an empty kernel |  |  | {empty:.2f} |  |"
+    )
 
 
 def of_goals():
@@ -80,64 +104,164 @@ def of_goals():
         if "goal" in case:
             time, floor, _ = found[case["case"], case["type"], case["mode"]]
             goals.setdefault((case["goal"], case["case"]), []).append(floor / time)
-    lines = [(f"{goal:.2f}", name, len(ratios), sum(ratio >= goal for ratio in ratios)) for (goal, name), ratios in goals.items()]
+    lines = [
+        (f"{goal:.2f}", name, len(ratios), sum(ratio >= goal for ratio in ratios))
+        for (goal, name), ratios in goals.items()
+    ]
     lines = sorted(lines, key=lambda line: line[0], reverse=True)
-    lines.append(("all", "", *(sum(line[column] for line in lines) for column in (2, 3))))
-    return table(["goal", "case", "types and modes", "meet it"], [[str(cell) for cell in line] for line in lines])
+    lines.append(
+        ("all", "", *(sum(line[column] for line in lines) for column in (2, 3)))
+    )
+    return table(
+        ["goal", "case", "types and modes", "meet it"],
+        [[str(cell) for cell in line] for line in lines],
+    )
 
 
 def of_onnxruntime(mode, types):
     """A line for each case of ONNX Runtime's run: its microseconds, with the library, and the kernel's alone."""
     runs = [read(path) for path in ONNXRUNTIME]
-    names = dict.fromkeys(name for name, _, of_mode in runs[0] | runs[1] if of_mode == mode)
+    names = dict.fromkeys(
+        name for name, _, of_mode in runs[0] | runs[1] if of_mode == mode
+    )
 
     def cell(*key):
         times = [run.get(key) for run in runs]
-        return " / ".join(f"{time[0]:,.3g}" if time and time[0] < 10 else f"{time[0]:,.0f}" if time else "–" for time in times) if any(times) else ""
+        return (
+            " / ".join(
+                f"{time[0]:,.3g}"
+                if time and time[0] < 10
+                else f"{time[0]:,.0f}"
+                if time
+                else "–"
+                for time in times
+            )
+            if any(times)
+            else ""
+        )
 
-    return table(["case", *types], [[name, *(cell(name, data_type, mode) for data_type in types)] for name in names])
+    return table(
+        ["case", *types],
+        [
+            [name, *(cell(name, data_type, mode) for data_type in types)]
+            for name in names
+        ],
+    )
 
 
 def quotients(file, rows, over, under):
     """The quotients of two columns in the rows of Markdown that match. `file` is in the H200's folder."""
-    lines = [line.split("|") for line in (H200 / file).read_text(encoding="utf-8").splitlines() if re.search(rows, line)]
+    lines = [
+        line.split("|")
+        for line in (H200 / file).read_text(encoding="utf-8").splitlines()
+        if re.search(rows, line)
+    ]
     return [float(cells[over]) / float(cells[under]) for cells in lines]
 
 
 def of_rnns():
     """A line for each size: the microseconds in CUDA graphs of PyTorch's module without lengths, of two passes, and of
     the form that an RNN with lengths chooses."""
-    columns = [f"{kind}, {dtype}" for kind in ("LSTM", "GRU") for dtype in ("float16", "float32")]
+    columns = [
+        f"{kind}, {dtype}"
+        for kind in ("LSTM", "GRU")
+        for dtype in ("float16", "float32")
+    ]
     lines = {}
-    for line in filter(re.compile(FORMS).search, (H200 / RNN).read_text(encoding="utf-8").splitlines()):
+    for line in filter(
+        re.compile(FORMS).search, (H200 / RNN).read_text(encoding="utf-8").splitlines()
+    ):
         _, name, *times = (cell.strip() for cell in line.split("|"))
         kind, size, dtype = re.fullmatch(r"(\w+) (.*), (\w+)", name).groups()
-        lines.setdefault(size, {})[f"{kind}, {dtype}"] = "; ".join(f"{int(time):,}" for time in times[:3])
-    return table(["[T, B, F], hidden size, layers", *columns], [[size, *map(cells.get, columns)] for size, cells in lines.items()])
+        lines.setdefault(size, {})[f"{kind}, {dtype}"] = "; ".join(
+            f"{int(time):,}" for time in times[:3]
+        )
+    return table(
+        ["[T, B, F], hidden size, layers", *columns],
+        [[size, *map(cells.get, columns)] for size, cells in lines.items()],
+    )
 
 
 def of_gains():
     """A line for each alternative: the speedups, which are its time over this library's, and the record."""
-    faster = lambda a, b: [(key[2], time / b[key][0]) for key, (time, *_) in a.items() if key in b]
-    nodes = [ratio for mode, ratio in faster(*map(read, ONNXRUNTIME[:2])) if mode == "copy"]
-    directml = [ratio for _, ratio in faster(read(H200 / "directml-1.13.1.json"), read(H200 / "2026-11-22-suite.json"))]
+    faster = lambda a, b: [
+        (key[2], time / b[key][0]) for key, (time, *_) in a.items() if key in b
+    ]
+    nodes = [
+        ratio for mode, ratio in faster(*map(read, ONNXRUNTIME[:2])) if mode == "copy"
+    ]
+    directml = [
+        ratio
+        for _, ratio in faster(
+            read(H200 / "directml-1.13.1.json"), read(H200 / "2026-11-22-suite.json")
+        )
+    ]
     pytorch, compiled = "2026-11-23-pytorch.md", "2026-11-25-compiled.md"
     programs = quotients(compiled, r"^\| \w+, .* [uf]\d+ \|", 3, 2)
-    of_lstms = lambda count, mode: quotients(LENGTHS, rf"^\| LSTM, 1, {count}, \[.*, {mode} \|( [\d.]+ \|){{7}}$", 2, 4)
+    of_lstms = lambda count, mode: quotients(
+        LENGTHS, rf"^\| LSTM, 1, {count}, \[.*, {mode} \|( [\d.]+ \|){{7}}$", 2, 4
+    )
     lines = [
-        ("packing an LSTM, two directions, inference", of_lstms(2, "inference"), "8 LSTMs", LENGTHS),
-        ("packing an LSTM, two directions, training", of_lstms(2, "training"), "8 LSTMs", LENGTHS),
-        ("packing an LSTM, one direction, inference", of_lstms(1, "inference"), "8 LSTMs", LENGTHS),
-        ("packing an LSTM, one direction, training", of_lstms(1, "training"), "8 LSTMs", LENGTHS),
-        ("an eager gather in PyTorch", quotients(pytorch, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2), "8 layouts", pytorch),
-        ("a gather compiled by `torch.compile`", programs[:40], "40 programs", compiled),
+        (
+            "packing an LSTM, two directions, inference",
+            of_lstms(2, "inference"),
+            "8 LSTMs",
+            LENGTHS,
+        ),
+        (
+            "packing an LSTM, two directions, training",
+            of_lstms(2, "training"),
+            "8 LSTMs",
+            LENGTHS,
+        ),
+        (
+            "packing an LSTM, one direction, inference",
+            of_lstms(1, "inference"),
+            "8 LSTMs",
+            LENGTHS,
+        ),
+        (
+            "packing an LSTM, one direction, training",
+            of_lstms(1, "training"),
+            "8 LSTMs",
+            LENGTHS,
+        ),
+        (
+            "an eager gather in PyTorch",
+            quotients(pytorch, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2),
+            "8 layouts",
+            pytorch,
+        ),
+        (
+            "a gather compiled by `torch.compile`",
+            programs[:40],
+            "40 programs",
+            compiled,
+        ),
         ("a gather compiled by `jax.jit`", programs[40:52], "12 programs", compiled),
-        ("ONNX Runtime's `ReverseSequence` kernel", nodes, f"{len(nodes)} single-node models", ONNXRUNTIME[1].name),
-        ("DirectML 1.13.1 under Linux (vkd3d-proton)", directml, f"{len(directml)} cases", "directml-1.13.1.json"),
+        (
+            "ONNX Runtime's `ReverseSequence` kernel",
+            nodes,
+            f"{len(nodes)} single-node models",
+            ONNXRUNTIME[1].name,
+        ),
+        (
+            "DirectML 1.13.1 under Linux (vkd3d-proton)",
+            directml,
+            f"{len(directml)} cases",
+            "directml-1.13.1.json",
+        ),
     ]
-    text = lambda found: f"{digits(statistics.median(found))}× ({digits(min(found))}–{digits(max(found))})"
-    links = lambda what, file: f"[{what}]({os.path.normpath(f'benches/record/nvidia-h200/{file}')})"
-    return table(["compared with", "speedup", "measured on"], [[name, text(found), links(what, file)] for name, found, what, file in lines])
+    text = lambda found: (
+        f"{digits(statistics.median(found))}× ({digits(min(found))}–{digits(max(found))})"
+    )
+    links = lambda what, file: (
+        f"[{what}]({os.path.normpath(f'benches/record/nvidia-h200/{file}')})"
+    )
+    return table(
+        ["compared with", "speedup", "measured on"],
+        [[name, text(found), links(what, file)] for name, found, what, file in lines],
+    )
 
 
 def of_lengths():
@@ -145,16 +269,36 @@ def of_lengths():
     the first over the second."""
     lines = []
     for line in (H200 / LENGTHS).read_text(encoding="utf-8").splitlines():
-        if found := re.match(r"\| LSTM, 1, 2, (\[.*\]), \d+, (float\d+), \d+%, inference \|((?: [\d.]+ \|){7})$", line):
+        if found := re.match(
+            r"\| LSTM, 1, 2, (\[.*\]), \d+, (float\d+), \d+%, inference \|((?: [\d.]+ \|){7})$",
+            line,
+        ):
             packed, _, kept, padded, *_ = map(float, found[3].split("|")[:-1])
             times = [f"{digits(time)} ms" for time in (packed, kept, padded)]
-            lines.append([f"{found[1]} {found[2]}", *times, f"{digits(packed / kept)}×"])
-    return table(["[T, B, F], two directions", "packed", "kept pack", "`lengths=`", "speedup of the kept pack"], lines)
+            lines.append(
+                [f"{found[1]} {found[2]}", *times, f"{digits(packed / kept)}×"]
+            )
+    return table(
+        [
+            "[T, B, F], two directions",
+            "packed",
+            "kept pack",
+            "`lengths=`",
+            "speedup of the kept pack",
+        ],
+        lines,
+    )
 
 
 def digits(number):
     """Two significant digits."""
-    return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}" if number >= 0.995 else f"{number:.2f}"
+    return (
+        f"{number:.0f}"
+        if number >= 9.95
+        else f"{number:.1f}"
+        if number >= 0.995
+        else f"{number:.2f}"
+    )
 
 
 # The minimum versions, and what is before them in manifests, CI and code. Pages say "NAME 1.2 or newer".
@@ -171,34 +315,76 @@ MINIMUM = {
 
 def wrong_versions():
     """The places where a minimum version is not the list's."""
-    files = subprocess.run(["git", "ls-files", "*.md", "*.toml", "*.rs", "*.py", "*.sh"], cwd=ROOT, check=True, capture_output=True, text=True)
+    files = subprocess.run(
+        ["git", "ls-files", "*.md", "*.toml", "*.rs", "*.py", "*.sh"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     for file in set(files.stdout.split()) - {"CHANGELOG.md"}:
         text = (ROOT / file).read_text(encoding="utf-8")
         for name, (minimum, before) in MINIMUM.items():
-            found = re.findall(rf"(?:\b{name} (?=\S+ (?:or|and) (?:newer|later))|{before})(\d+\.\d+)", text)
-            yield from (f"{file}: {name} {version}, but must be {' or '.join(minimum)}" for version in found if version not in minimum)
+            found = re.findall(
+                rf"(?:\b{name} (?=\S+ (?:or|and) (?:newer|later))|{before})(\d+\.\d+)",
+                text,
+            )
+            yield from (
+                f"{file}: {name} {version}, but must be {' or '.join(minimum)}"
+                for version in found
+                if version not in minimum
+            )
 
 
 def of_versions():
     """A line for each integration: its declared minimum, and the versions that ran on a CPU and on a GPU."""
-    lines = {name: ([], {}) for name in ("Rust", "C", "Python", "NumPy", "CuPy", "PyTorch", "JAX", "ONNX Runtime", "candle", "CUDA")}
+    lines = {
+        name: ([], {})
+        for name in (
+            "Rust",
+            "C",
+            "Python",
+            "NumPy",
+            "CuPy",
+            "PyTorch",
+            "JAX",
+            "ONNX Runtime",
+            "candle",
+            "CUDA",
+        )
+    }
     with (BENCHES / "record" / "tried.csv").open(encoding="utf-8") as file:
         for name, version, device, *_ in list(csv.reader(file))[1:]:
             if "CPU" in device:
                 lines[name][0].append(version + device.removeprefix("CPU"))
             elif device:
                 lines[name][1].setdefault(version, []).append(device)
-    on_gpus = lambda found: ", ".join(f"{version} ({', '.join(devices)})" for version, devices in found.items())
+    on_gpus = lambda found: ", ".join(
+        f"{version} ({', '.join(devices)})" for version, devices in found.items()
+    )
     cells = lambda name: ", ".join(MINIMUM.get(name, [[]])[0])
     head = ["", "declared minimum", "ran on a CPU", "ran on a GPU"]
-    return table(head, [[name, cells(name), ", ".join(cpu), on_gpus(gpu)] for name, (cpu, gpu) in lines.items()])
+    return table(
+        head,
+        [
+            [name, cells(name), ", ".join(cpu), on_gpus(gpu)]
+            for name, (cpu, gpu) in lines.items()
+        ],
+    )
 
 
 def of_constants(section):
     """A line for each constant and alternative of a part of benches/TUNING.md. Runners-up have no value."""
     with (BENCHES / "record" / "constants.csv").open(encoding="utf-8") as file:
-        lines = [line for of_section, *line in csv.reader(file) if of_section == section]
-    head = ["constant", "value", "alternative", "loss; in place" if section == "model" else "the alternative takes"]
+        lines = [
+            line for of_section, *line in csv.reader(file) if of_section == section
+        ]
+    head = [
+        "constant",
+        "value",
+        "alternative",
+        "loss; in place" if section == "model" else "the alternative takes",
+    ]
     if not any(value for _, value, *_ in lines):
         head, lines = ["kernel", *head[2:]], [[name, *rest] for name, _, *rest in lines]
     return table(head, lines)
@@ -207,7 +393,9 @@ def of_constants(section):
 def of_record(head, file, rows, columns, after="\n"):
     """Microseconds in rows of a record's Markdown: for each name the beginning of its row behind a heading."""
     lines = (H200 / file).read_text(encoding="utf-8").partition(after)[2].splitlines()
-    line = lambda begin: next(line for line in lines if line.startswith(f"| {begin}")).split("|")
+    line = lambda begin: next(
+        line for line in lines if line.startswith(f"| {begin}")
+    ).split("|")
     text = lambda time: f"{time:,.0f} µs" if time >= 99.5 else f"{time:.1f} µs"
     cells = lambda begin: [text(float(line(begin)[column])) for column in columns]
     return table(head, [[name, *cells(begin)] for name, begin in rows.items()])
@@ -220,22 +408,56 @@ IN_JAX = {
     "`jnp.concatenate((x * 2, r(x * 3)), -1)`": "cat, rows [64, 2048, 1024] f16",
     "`r(x) * 2 + 1`, interleaved, [64, 512, 1024]": "after, side-by-side [64, 512, 1024] f16",
 }
-IN_PYTORCH = ("[64, 2048, 1024] float16", "[32, 128, 512] float16", "[8, 64, 128] float32")
-MODELS = ("bidirectional LSTM", "bidirectional GRU", "attention mask", "positional encoding", "Range of float16, opset 27")
-PAGES = ["README.md", "benches/results.md", "benches/TUNING.md", *(f"docs/{name}.md" for name in ("install", "jax", "onnxruntime", "pytorch"))]
-SECTIONS = ("runners-up", "fills", "elementwise", "segments", "lanes", "strips", "transposed", "specialized", "model", "cpu")
+IN_PYTORCH = (
+    "[64, 2048, 1024] float16",
+    "[32, 128, 512] float16",
+    "[8, 64, 128] float32",
+)
+MODELS = (
+    "bidirectional LSTM",
+    "bidirectional GRU",
+    "attention mask",
+    "positional encoding",
+    "Range of float16, opset 27",
+)
+PAGES = [
+    "README.md",
+    "benches/results.md",
+    "benches/TUNING.md",
+    *(f"docs/{name}.md" for name in ("install", "jax", "onnxruntime", "pytorch")),
+]
+SECTIONS = (
+    "runners-up",
+    "fills",
+    "elementwise",
+    "segments",
+    "lanes",
+    "strips",
+    "transposed",
+    "specialized",
+    "model",
+    "cpu",
+)
 TABLES = {
     "gains": of_gains,
     "RNNs in CUDA graphs": of_rnns,
     "versions": of_versions,
-    "of the floor": lambda: cold_table(None, lambda time, floor, _: floor and f"{floor / time:.2f}"),
-    "of the baseline": lambda: cold_table(None, lambda time, _, baseline: baseline and f"{baseline / time:.2f}"),
+    "of the floor": lambda: cold_table(
+        None, lambda time, floor, _: floor and f"{floor / time:.2f}"
+    ),
+    "of the baseline": lambda: cold_table(
+        None, lambda time, _, baseline: baseline and f"{baseline / time:.2f}"
+    ),
     "microseconds in the L2": in_the_l2,
     "goals": of_goals,
     "ONNX Runtime, ReverseSequence": lambda: of_onnxruntime("copy", TYPES),
     "LSTMs": of_lengths,
     "programs in JAX": lambda: of_record(
-        ["jitted, float16, [64, 2048, 1024]", "`None`", "gather", '`"kernel"`'], "2026-11-25-compiled.md", IN_JAX, (2, 3, 4), "## JAX"
+        ["jitted, float16, [64, 2048, 1024]", "`None`", "gather", '`"kernel"`'],
+        "2026-11-25-compiled.md",
+        IN_JAX,
+        (2, 3, 4),
+        "## JAX",
     ),
     "reversals in PyTorch": lambda: of_record(
         ["[B, T, F], along T", "`dml_cuda.torch`", "compiled gather", "eager gather"],
@@ -244,10 +466,18 @@ TABLES = {
         (2, 3, 4),
     ),
     "whole ONNX models": lambda: of_record(
-        ["model", "without", "`1`", "`ReverseSequence,Range`"], "2026-11-22-onnx-models.md", {name: f"{name} |" for name in MODELS}, (2, 3, 4)
+        ["model", "without", "`1`", "`ReverseSequence,Range`"],
+        "2026-11-22-onnx-models.md",
+        {name: f"{name} |" for name in MODELS},
+        (2, 3, 4),
     ),
-    **{f"constants of {section}": functools.partial(of_constants, section) for section in SECTIONS},
-    "ONNX Runtime, Range": lambda: of_onnxruntime("fill", ("i16", "i32", "i64", "f32", "f64")),
+    **{
+        f"constants of {section}": functools.partial(of_constants, section)
+        for section in SECTIONS
+    },
+    "ONNX Runtime, Range": lambda: of_onnxruntime(
+        "fill", ("i16", "i32", "i64", "f32", "f64")
+    ),
 }
 
 
@@ -256,14 +486,18 @@ def main():
     for path in (ROOT / page for page in PAGES):
         old = path.read_text(encoding="utf-8")
         write = lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}"
-        new = re.sub(r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)", write, old, flags=re.DOTALL)
+        new = re.sub(
+            r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)", write, old, flags=re.DOTALL
+        )
         if new != old:
             stale.append(str(path.relative_to(ROOT)))
             if "--check" not in sys.argv:
                 path.write_text(new, encoding="utf-8")
     wrong = sorted(wrong_versions())
     if stale and "--check" in sys.argv:
-        wrong.append(f"{', '.join(stale)}: a table is not what the records say; scripts/tables.py writes it anew")
+        wrong.append(
+            f"{', '.join(stale)}: a table is not what the records say; scripts/tables.py writes it anew"
+        )
     sys.exit("\n".join(wrong) or None)
 
 

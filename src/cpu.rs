@@ -22,7 +22,11 @@ pub(crate) struct Operands<'a> {
 
 /// Visits every coordinate of the dimensions in row-major order, with its offsets in the tensors.
 fn for_each<const N: usize>(dimensions: &[Steps<N>], mut visit: impl FnMut([usize; N])) {
-    walk(dimensions.split_first().unwrap_or((&(1, [0; N]), &[])), [0; N], &mut visit);
+    walk(
+        dimensions.split_first().unwrap_or((&(1, [0; N]), &[])),
+        [0; N],
+        &mut visit,
+    );
 }
 
 fn walk<const N: usize>(

@@ -21,7 +21,8 @@ mod kernel_tests;
 
 pub use driver::Properties;
 pub(crate) use driver::{
-    current_ordinal, describe, device_count, Context, Event, Graph, LoadedKernel, Memory, Stream, StreamHandle,
+    current_ordinal, describe, device_count, Context, Event, Graph, LoadedKernel, Memory, Stream,
+    StreamHandle,
 };
 pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::{load, load_briefly, Launcher, Loaded};

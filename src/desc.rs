@@ -6,7 +6,9 @@ pub(crate) mod layout;
 mod operator_type;
 mod place;
 
-pub use data_type::{Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, SequenceElement, TensorDataType};
+pub use data_type::{
+    Delta, Element, Length, ParseTensorDataTypeError, ScalarUnion, SequenceElement, TensorDataType,
+};
 pub(crate) use feature_level::{is_extension, lowest_level, minimum_feature_level, tensor_support};
 pub use feature_level::{FeatureLevel, ParseFeatureLevelError, TensorSupport};
 pub(crate) use layout::MAX_DIMENSIONS;
@@ -101,16 +103,28 @@ impl BufferTensorDesc {
     /// assert_eq!(BufferTensorDesc::packed(TensorDataType::UInt64, &[u32::MAX; 4]).span_in_bytes(), u64::MAX);
     /// ```
     pub fn span_in_bytes(&self) -> u64 {
-        let bits = self.span().and_then(|span| span.checked_mul(self.data_type.size_in_bits().into()));
-        bits.and_then(|bits| (bits / 8).try_into().ok()).unwrap_or(u64::MAX)
+        let bits = self
+            .span()
+            .and_then(|span| span.checked_mul(self.data_type.size_in_bits().into()));
+        bits.and_then(|bits| (bits / 8).try_into().ok())
+            .unwrap_or(u64::MAX)
     }
 
     /// Whether this tensor shares a byte with another, at the addresses of their first elements.
     pub(crate) fn shares_a_byte(&self, address: u64, other: &Self, other_address: u64) -> bool {
-        let strides = |desc: &Self| desc.strides.clone().unwrap_or_else(|| layout::packed_strides(&desc.sizes));
+        let strides = |desc: &Self| {
+            desc.strides
+                .clone()
+                .unwrap_or_else(|| layout::packed_strides(&desc.sizes))
+        };
         let (own, others) = (strides(self), strides(other));
-        let layouts = [(self, &own), (other, &others)]
-            .map(|(desc, strides)| (&desc.sizes[..], &strides[..], desc.data_type.size_in_bits() / 8));
+        let layouts = [(self, &own), (other, &others)].map(|(desc, strides)| {
+            (
+                &desc.sizes[..],
+                &strides[..],
+                desc.data_type.size_in_bits() / 8,
+            )
+        });
         layout::share_a_byte(layouts, other_address.wrapping_sub(address) as i64)
     }
 
@@ -123,7 +137,9 @@ impl BufferTensorDesc {
         if strides.len() != self.sizes.len() {
             return None;
         }
-        let distance = |(&size, &stride): (&u32, &u32)| u128::from(size.saturating_sub(1)) * u128::from(stride);
+        let distance = |(&size, &stride): (&u32, &u32)| {
+            u128::from(size.saturating_sub(1)) * u128::from(stride)
+        };
         Some(1 + self.sizes.iter().zip(strides).map(distance).sum::<u128>())
     }
 }
@@ -176,7 +192,10 @@ impl<'a> Signature<'a> {
 
     /// The inputs, then the output.
     pub fn tensors(self) -> impl Iterator<Item = (TensorRole, &'a BufferTensorDesc)> {
-        self.inputs.into_iter().take(self.count).chain([(TensorRole::Output, self.output)])
+        self.inputs
+            .into_iter()
+            .take(self.count)
+            .chain([(TensorRole::Output, self.output)])
     }
 }
 
@@ -213,9 +232,14 @@ impl OperatorDesc {
 
     pub(crate) fn signature(&self) -> Signature<'_> {
         match self {
-            Self::FillValueSequence(FillValueSequenceDesc { output_tensor: output, .. }) => {
-                Signature { inputs: [(TensorRole::Output, output); MAX_INPUTS], count: 0, output }
-            }
+            Self::FillValueSequence(FillValueSequenceDesc {
+                output_tensor: output,
+                ..
+            }) => Signature {
+                inputs: [(TensorRole::Output, output); MAX_INPUTS],
+                count: 0,
+                output,
+            },
             Self::ReverseSubsequences(desc) => Signature {
                 inputs: [
                     (TensorRole::Input, &desc.input_tensor),
@@ -229,7 +253,11 @@ impl OperatorDesc {
 
     /// The input tensors, in the order of the fields.
     pub fn input_tensors(&self) -> Vec<&BufferTensorDesc> {
-        self.signature().inputs().iter().map(|(_, desc)| *desc).collect()
+        self.signature()
+            .inputs()
+            .iter()
+            .map(|(_, desc)| *desc)
+            .collect()
     }
 
     /// The output tensor.

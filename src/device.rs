@@ -34,7 +34,11 @@ pub struct Device {
 impl Device {
     /// The CPU: the reference, for machines with no GPU.
     pub fn cpu() -> Self {
-        Self { context: None, feature_level: FeatureLevel::HIGHEST, compile_options: CompileOptions::default() }
+        Self {
+            context: None,
+            feature_level: FeatureLevel::HIGHEST,
+            compile_options: CompileOptions::default(),
+        }
     }
 
     /// The GPU with that ordinal. Uses its primary context.
@@ -43,7 +47,10 @@ impl Device {
     ///
     /// [`DeviceError`]: the machine has no driver, or no such GPU.
     pub fn cuda(ordinal: usize) -> Result<Self, DeviceError> {
-        Ok(Self { context: Some(cuda::Context::of(ordinal)?), ..Self::cpu() })
+        Ok(Self {
+            context: Some(cuda::Context::of(ordinal)?),
+            ..Self::cpu()
+        })
     }
 
     /// The first GPU, or the CPU on a machine without a driver.
@@ -92,7 +99,13 @@ impl Device {
     ///
     /// [`DeviceError`]: the driver failed.
     pub fn cuda_adapters() -> Result<Vec<Adapter>, DeviceError> {
-        let adapter = |ordinal| cuda::describe(ordinal).map(|(name, properties)| Adapter { ordinal, name, properties });
+        let adapter = |ordinal| {
+            cuda::describe(ordinal).map(|(name, properties)| Adapter {
+                ordinal,
+                name,
+                properties,
+            })
+        };
         match Self::cuda_status() {
             Err(DeviceError::NoDriver) => Ok(Vec::new()),
             status => (0..status?).map(adapter).collect(),
@@ -107,7 +120,10 @@ impl Device {
 
     /// This device with other [options](Self::compile_options).
     pub fn with_compile_options(self, compile_options: CompileOptions) -> Self {
-        Self { compile_options, ..self }
+        Self {
+            compile_options,
+            ..self
+        }
     }
 
     /// This device with the [options](Self::compile_options) that `DML_CUDA_COMPILE_OPTIONS` sets in the environment
@@ -132,7 +148,11 @@ impl Device {
 
     /// Which dimension counts and data types this device accepts for a tensor of an operator at its feature level.
     /// `None` if the operator does not exist at that level, or has no such tensor.
-    pub fn check_tensor_support(&self, operator: OperatorType, role: TensorRole) -> Option<TensorSupport> {
+    pub fn check_tensor_support(
+        &self,
+        operator: OperatorType,
+        role: TensorRole,
+    ) -> Option<TensorSupport> {
         tensor_support(operator, role, self.feature_level)
     }
 

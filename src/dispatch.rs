@@ -38,7 +38,12 @@ pub(crate) unsafe fn dispatch(
     in_place: bool,
 ) -> Result<(), DispatchError> {
     let inner = &operator.inner;
-    span!("dispatch", operator = operator.operator_type().name(), device = inner.device, in_place = in_place);
+    span!(
+        "dispatch",
+        operator = operator.operator_type().name(),
+        device = inner.device,
+        in_place = in_place
+    );
     match (tensors, &inner.launcher) {
         (Tensors::Host(operands), None) => inner.plan.run_on_cpu(operands),
         // SAFETY: the caller's promises are those that a launch needs of the addresses and of the stream.
@@ -79,7 +84,11 @@ impl CompiledOperator {
     ///
     /// [`DispatchError`], with nothing written: the operator was compiled for a GPU; the number of inputs is wrong; a
     /// slice is smaller than its tensor or not aligned to its elements; the operator was compiled for in-place work.
-    pub fn dispatch_on_host(&self, inputs: &[&[u8]], output: &mut [u8]) -> Result<(), DispatchError> {
+    pub fn dispatch_on_host(
+        &self,
+        inputs: &[&[u8]],
+        output: &mut [u8],
+    ) -> Result<(), DispatchError> {
         self.run_on_host(inputs, output, false)
     }
 
@@ -89,19 +98,40 @@ impl CompiledOperator {
     /// # Errors
     ///
     /// The errors of [`dispatch_on_host`](Self::dispatch_on_host); the input and the output have different strides.
-    pub fn dispatch_in_place_on_host(&self, second: &[u8], data: &mut [u8]) -> Result<(), DispatchError> {
+    pub fn dispatch_in_place_on_host(
+        &self,
+        second: &[u8],
+        data: &mut [u8],
+    ) -> Result<(), DispatchError> {
         self.run_on_host(&[second], data, true)
     }
 
     /// `inputs` are those that are not the output: in place, all but the first.
-    fn run_on_host(&self, inputs: &[&[u8]], output: &mut [u8], in_place: bool) -> Result<(), DispatchError> {
+    fn run_on_host(
+        &self,
+        inputs: &[&[u8]],
+        output: &mut [u8],
+        in_place: bool,
+    ) -> Result<(), DispatchError> {
         if self.device().ordinal().is_some() {
             let (found, required) = ("host memory".to_owned(), self.device().to_string());
-            return Err(BindingError::Device { tensor: TensorRole::Output, found, required }.into());
+            return Err(BindingError::Device {
+                tensor: TensorRole::Output,
+                found,
+                required,
+            }
+            .into());
         }
-        let memory = |slice: &[u8]| Memory::Slice { address: slice.as_ptr() as u64, bytes: slice.len() as u64 };
+        let memory = |slice: &[u8]| Memory::Slice {
+            address: slice.as_ptr() as u64,
+            bytes: slice.len() as u64,
+        };
         let to = memory(output);
-        let read: Vec<_> = in_place.then_some(to).into_iter().chain(inputs.iter().map(|input| memory(input))).collect();
+        let read: Vec<_> = in_place
+            .then_some(to)
+            .into_iter()
+            .chain(inputs.iter().map(|input| memory(input)))
+            .collect();
         check(self, read.into_iter(), to, Alignment::Element)?;
         // SAFETY: this is the host's memory.
         unsafe { dispatch(self, Tensors::Host(Operands { inputs, output }), in_place) }
@@ -190,36 +220,74 @@ impl CompiledOperator {
         alignment: Alignment,
     ) -> Result<(), DispatchError> {
         let memory = |Address(address)| Memory::Raw { address };
-        let in_place = check(self, inputs.iter().copied().map(memory), memory(output), alignment)?;
+        let in_place = check(
+            self,
+            inputs.iter().copied().map(memory),
+            memory(output),
+            alignment,
+        )?;
         if self.device().ordinal().is_some() {
-            let addresses = Addresses { inputs: bytemuck::cast_slice(inputs), output: output.0 };
+            let addresses = Addresses {
+                inputs: bytemuck::cast_slice(inputs),
+                output: output.0,
+            };
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the kernels were loaded
             // into. The others are what the dispatch needs.
-            return unsafe { dispatch(self, Tensors::Gpu(addresses, StreamHandle::borrow(stream)), in_place) };
+            return unsafe {
+                dispatch(
+                    self,
+                    Tensors::Gpu(addresses, StreamHandle::borrow(stream)),
+                    in_place,
+                )
+            };
         }
         if stream != RawStream::NULL {
-            return Err(DispatchError::Stream { found: stream.0 as u64 });
+            return Err(DispatchError::Stream {
+                found: stream.0 as u64,
+            });
         }
         let signature = self.signature();
-        let (end, bytes) = (output.0 + signature.output.span_in_bytes(), signature.output.span_in_bytes() as usize);
-        let read = signature.inputs().iter().zip(inputs).skip(usize::from(in_place)).map(|((_, desc), address)| {
-            // SAFETY: promise 1 makes these initialized bytes of this process. `check` has found that they are not
-            // null. Promise 2: no one writes them meanwhile. The output's slice is made when the copy is done.
-            let slice = unsafe { std::slice::from_raw_parts(address.0 as *const u8, desc.span_in_bytes() as usize) };
-            // Elements that lie between the output's are copied, because Rust's slices must be apart.
-            if end <= address.0 || address.0 + desc.span_in_bytes() <= output.0 {
-                Cow::Borrowed(slice)
-            } else {
-                Cow::Owned(slice.to_vec())
-            }
-        });
+        let (end, bytes) = (
+            output.0 + signature.output.span_in_bytes(),
+            signature.output.span_in_bytes() as usize,
+        );
+        let read = signature
+            .inputs()
+            .iter()
+            .zip(inputs)
+            .skip(usize::from(in_place))
+            .map(|((_, desc), address)| {
+                // SAFETY: promise 1 makes these initialized bytes of this process. `check` has found that they are not
+                // null. Promise 2: no one writes them meanwhile. The output's slice is made when the copy is done.
+                let slice = unsafe {
+                    std::slice::from_raw_parts(
+                        address.0 as *const u8,
+                        desc.span_in_bytes() as usize,
+                    )
+                };
+                // Elements that lie between the output's are copied, because Rust's slices must be apart.
+                if end <= address.0 || address.0 + desc.span_in_bytes() <= output.0 {
+                    Cow::Borrowed(slice)
+                } else {
+                    Cow::Owned(slice.to_vec())
+                }
+            });
         let read: Vec<Cow<'_, [u8]>> = read.collect();
         let inputs: Vec<&[u8]> = read.iter().map(|slice| &**slice).collect();
         // SAFETY: promises 1 and 2, and `check`, also hold for the output. `read` is apart from it: in place, it has no
         // slice of the first input. So this is the only one.
         let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
         // SAFETY: this is the host's memory.
-        unsafe { dispatch(self, Tensors::Host(Operands { inputs: &inputs, output }), in_place) }
+        unsafe {
+            dispatch(
+                self,
+                Tensors::Host(Operands {
+                    inputs: &inputs,
+                    output,
+                }),
+                in_place,
+            )
+        }
     }
 }
 
@@ -229,7 +297,11 @@ type Tensor<'a> = (TensorRole, &'a BufferTensorDesc);
 #[derive(Clone, Copy)]
 pub(crate) enum Memory<'a> {
     /// A range of a buffer.
-    Bound { buffer: &'a Buffer, offset: u64, bytes: u64 },
+    Bound {
+        buffer: &'a Buffer,
+        offset: u64,
+        bytes: u64,
+    },
     /// A slice that this crate does not own.
     Slice { address: u64, bytes: u64 },
     /// A raw pointer: its caller promises the tensor's bytes.
@@ -240,8 +312,12 @@ impl<'a> Memory<'a> {
     /// The memory of a tensor: the buffer, and its beginning and end as offsets in it or as addresses.
     fn range(self, desc: &BufferTensorDesc) -> (Option<&'a Buffer>, u64, u64) {
         let (buffer, begin, bytes) = match self {
-            Self::Bound { buffer, offset, .. } => (Some(buffer), offset, desc.total_tensor_size_in_bytes),
-            Self::Slice { address, .. } | Self::Raw { address } => (None, address, desc.span_in_bytes()),
+            Self::Bound { buffer, offset, .. } => {
+                (Some(buffer), offset, desc.total_tensor_size_in_bytes)
+            }
+            Self::Slice { address, .. } | Self::Raw { address } => {
+                (None, address, desc.span_in_bytes())
+            }
         };
         (buffer, begin, begin.saturating_add(bytes))
     }
@@ -289,17 +365,30 @@ pub(crate) fn check<'a>(
     let (written, to, end_of_output) = output.range(signature.output);
     for (n, (&(tensor, desc), input)) in signature.inputs().iter().zip(inputs).enumerate() {
         let (read, from, end) = input.range(desc);
-        let other_buffer = read.zip(written).is_some_and(|(read, written)| !read.same_as(written));
+        let other_buffer = read
+            .zip(written)
+            .is_some_and(|(read, written)| !read.same_as(written));
         if other_buffer || from >= end_of_output || to >= end {
             continue;
         }
         if n > 0 || from != to {
-            if matches!(output, Memory::Raw { .. }) && !desc.shares_a_byte(from, signature.output, to) {
+            if matches!(output, Memory::Raw { .. })
+                && !desc.shares_a_byte(from, signature.output, to)
+            {
                 continue;
             }
-            let required = if n == 0 { "be the same range, to run in place, or lie apart" } else { "lie apart" };
+            let required = if n == 0 {
+                "be the same range, to run in place, or lie apart"
+            } else {
+                "lie apart"
+            };
             let pointers = read.is_none().then_some((to, from));
-            return Err(BindingError::Overlap { tensor, found: from.max(to), pointers, required });
+            return Err(BindingError::Overlap {
+                tensor,
+                found: from.max(to),
+                pointers,
+                required,
+            });
         }
         if !operator.inner.plan.runs_in_place() {
             return Err(BindingError::InPlace);
@@ -318,28 +407,64 @@ fn check_tensor(
 ) -> Result<(), BindingError> {
     let aligned = |what, found: u64, alignment: u32| match u64::from(alignment) {
         required if found.is_multiple_of(required) => Ok(()),
-        required => Err(BindingError::Alignment { tensor, what, found, required }),
+        required => Err(BindingError::Alignment {
+            tensor,
+            what,
+            found,
+            required,
+        }),
     };
     match memory {
-        Memory::Bound { buffer, offset, bytes } => {
+        Memory::Bound {
+            buffer,
+            offset,
+            bytes,
+        } => {
             if !buffer.device().same_as(device) {
                 let (found, required) = (buffer.device().to_string(), device.to_string());
-                return Err(BindingError::Device { tensor, found, required });
+                return Err(BindingError::Device {
+                    tensor,
+                    found,
+                    required,
+                });
             }
-            let (size_in_bytes, required) = (buffer.size_in_bytes(), desc.total_tensor_size_in_bytes);
-            if offset.checked_add(bytes).is_none_or(|end| end > size_in_bytes) {
-                return Err(BindingError::Range { tensor, offset, length: bytes, size_in_bytes });
+            let (size_in_bytes, required) =
+                (buffer.size_in_bytes(), desc.total_tensor_size_in_bytes);
+            if offset
+                .checked_add(bytes)
+                .is_none_or(|end| end > size_in_bytes)
+            {
+                return Err(BindingError::Range {
+                    tensor,
+                    offset,
+                    length: bytes,
+                    size_in_bytes,
+                });
             }
-            aligned("offset", offset, alignment.max(desc.guaranteed_base_offset_alignment))?;
+            aligned(
+                "offset",
+                offset,
+                alignment.max(desc.guaranteed_base_offset_alignment),
+            )?;
             if bytes < required {
-                return Err(BindingError::Size { tensor, found: bytes, required });
+                return Err(BindingError::Size {
+                    tensor,
+                    found: bytes,
+                    required,
+                });
             }
             Ok(())
         }
-        Memory::Slice { bytes, .. } if bytes < desc.span_in_bytes() => {
-            Err(BindingError::Slice { tensor, found: bytes, required: desc.span_in_bytes() })
+        Memory::Slice { bytes, .. } if bytes < desc.span_in_bytes() => Err(BindingError::Slice {
+            tensor,
+            found: bytes,
+            required: desc.span_in_bytes(),
+        }),
+        Memory::Slice { address: 0, .. } | Memory::Raw { address: 0 } => {
+            Err(BindingError::Null { tensor })
         }
-        Memory::Slice { address: 0, .. } | Memory::Raw { address: 0 } => Err(BindingError::Null { tensor }),
-        Memory::Slice { address, .. } | Memory::Raw { address } => aligned("pointer", address, alignment),
+        Memory::Slice { address, .. } | Memory::Raw { address } => {
+            aligned("pointer", address, alignment)
+        }
     }
 }

@@ -13,7 +13,9 @@ pub use dispatch::DispatchError;
 pub use lowering::LoweringError;
 
 use crate::cuda::ParseGpuTargetError;
-use crate::desc::{Names, ParseFeatureLevelError, ParseOperatorTypeError, ParseTensorDataTypeError, TensorRole};
+use crate::desc::{
+    Names, ParseFeatureLevelError, ParseOperatorTypeError, ParseTensorDataTypeError, TensorRole,
+};
 use crate::lowering::RangeError;
 use crate::options::ParseCompileOptionsError;
 use crate::validate::{ParseDirectMlVersionError, ParseRuleError, ValidationErrors};
@@ -108,7 +110,9 @@ impl Error {
         match self {
             Self::Validation(errors) => errors.message(names),
             Self::Lowering(error) => error.message(names),
-            Self::Binding(error) | Self::Dispatch(DispatchError::Binding(error)) => error.message(names),
+            Self::Binding(error) | Self::Dispatch(DispatchError::Binding(error)) => {
+                error.message(names)
+            }
             other => other.to_string(),
         }
     }
@@ -121,7 +125,12 @@ mod tests {
     #[test]
     fn the_drivers_error_is_found_wherever_it_arose() {
         let [verb, reason, advice] = ["launching", "no reason", "wait"].map(str::to_owned);
-        let cuda = CudaError { verb, code: 700, reason, advice };
+        let cuda = CudaError {
+            verb,
+            code: 700,
+            reason,
+            advice,
+        };
         let errors: [Error; 5] = [
             cuda.clone().into(),
             DeviceError::Cuda(cuda.clone()).into(),

@@ -66,10 +66,16 @@ pub struct ExplainedKernel {
     /// Its variant, such as `strips of 64 bytes`. Empty if it has only one, or if it cannot run.
     pub variant: String,
     /// The estimate that chooses kernels.
-    #[cfg_attr(feature = "serde", serde(rename = "estimated_microseconds", serialize_with = "microseconds"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "estimated_microseconds", serialize_with = "microseconds")
+    )]
     pub estimate: Option<Duration>,
     /// The time on the GPU at hand, if it was measured.
-    #[cfg_attr(feature = "serde", serde(rename = "measured_microseconds", serialize_with = "microseconds"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "measured_microseconds", serialize_with = "microseconds")
+    )]
     pub measured: Option<Duration>,
     /// What becomes of it.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -78,7 +84,11 @@ pub struct ExplainedKernel {
 
 /// What becomes of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "outcome", rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "outcome", rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Outcome {
     /// A dispatch takes it, unless its pointers satisfy the alignment of one that was chosen before. Bound buffers
@@ -94,7 +104,10 @@ pub enum Outcome {
 }
 
 #[cfg(feature = "serde")]
-fn microseconds<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+fn microseconds<S: serde::Serializer>(
+    time: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serde::Serialize::serialize(&time.map(in_microseconds), serializer)
 }
 
@@ -151,19 +164,45 @@ impl CompiledOperator {
             return Explanation::new(&inner.plan, |_| Vec::new());
         };
         Explanation::new(&inner.plan, |mode| {
-            let chosen: Vec<Launch> = launcher.launches(mode).into_iter().flatten().cloned().collect();
+            let chosen: Vec<Launch> = launcher
+                .launches(mode)
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect();
             let measured = mode.of(&inner.measured);
-            explain_kernels(&inner.plan, &context.target, mode, inner.options, &chosen, measured)
+            explain_kernels(
+                &inner.plan,
+                &context.target,
+                mode,
+                inner.options,
+                &chosen,
+                measured,
+            )
         })
     }
 }
 
 impl Explanation {
     fn new(plan: &OperatorPlan, kernels: impl Fn(Mode) -> Vec<ExplainedKernel>) -> Self {
-        let Summary { dimensions, copying: (name, bytes), in_place } = plan.summary();
-        let mut modes = vec![ExplainedMode { name, in_place: false, bytes, kernels: kernels(Mode::Copying) }];
+        let Summary {
+            dimensions,
+            copying: (name, bytes),
+            in_place,
+        } = plan.summary();
+        let mut modes = vec![ExplainedMode {
+            name,
+            in_place: false,
+            bytes,
+            kernels: kernels(Mode::Copying),
+        }];
         if let Some(bytes) = in_place {
-            modes.push(ExplainedMode { name: "in place", in_place: true, bytes, kernels: kernels(Mode::InPlace) });
+            modes.push(ExplainedMode {
+                name: "in place",
+                in_place: true,
+                bytes,
+                kernels: kernels(Mode::InPlace),
+            });
         }
         Self { dimensions, modes }
     }
@@ -172,15 +211,21 @@ impl Explanation {
 impl ExplainedMode {
     /// Returns the launches of the chosen kernels, in the order in which a dispatch tries them.
     pub fn launches(&self) -> impl Iterator<Item = &ExplainedLaunch> {
-        self.kernels.iter().filter_map(|kernel| match &kernel.outcome {
-            Outcome::Chosen(launch) => Some(launch),
-            _ => None,
-        })
+        self.kernels
+            .iter()
+            .filter_map(|kernel| match &kernel.outcome {
+                Outcome::Chosen(launch) => Some(launch),
+                _ => None,
+            })
     }
 }
 
 /// Describes a plan whose kernels are chosen by their estimates.
-pub(crate) fn explain_plan(plan: &OperatorPlan, target: &GpuTarget, options: CompileOptions) -> Explanation {
+pub(crate) fn explain_plan(
+    plan: &OperatorPlan,
+    target: &GpuTarget,
+    options: CompileOptions,
+) -> Explanation {
     Explanation::new(plan, |mode| {
         let chosen = plan.select(target, mode, 0);
         explain_kernels(plan, target, mode, options, &chosen, &[])
@@ -201,14 +246,22 @@ fn explain_kernels(
         kernel: candidate.launch.entry.name.to_owned(),
         variant: candidate.variant(),
         estimate: candidate.estimate(),
-        measured: measured.iter().find(|measured| measured.launch == candidate.launch).and_then(|found| found.time),
+        measured: measured
+            .iter()
+            .find(|measured| measured.launch == candidate.launch)
+            .and_then(|found| found.time),
         outcome,
     };
     let mut kernels = Vec::new();
     for launch in chosen {
-        let candidate = candidates.iter().find(|candidate| candidate.launch == *launch);
+        let candidate = candidates
+            .iter()
+            .find(|candidate| candidate.launch == *launch);
         let candidate = candidate.expect("only candidates are chosen");
-        kernels.push(explain(candidate, Outcome::Chosen(explain_launch(launch, options))));
+        kernels.push(explain(
+            candidate,
+            Outcome::Chosen(explain_launch(launch, options)),
+        ));
     }
     let mut seen = Vec::new();
     for candidate in &candidates {
@@ -224,8 +277,16 @@ fn explain_kernels(
         }
     }
     for (kernel, reason) in plan.rejected(target, mode) {
-        let outcome = Outcome::Rejected { reason: reason.to_string() };
-        kernels.push(ExplainedKernel { kernel, variant: String::new(), estimate: None, measured: None, outcome });
+        let outcome = Outcome::Rejected {
+            reason: reason.to_string(),
+        };
+        kernels.push(ExplainedKernel {
+            kernel,
+            variant: String::new(),
+            estimate: None,
+            measured: None,
+            outcome,
+        });
     }
     kernels
 }
@@ -237,7 +298,11 @@ fn explain_launch(launch: &Launch, options: CompileOptions) -> ExplainedLaunch {
         threads: launch.grid.threads,
         shared_memory: launch.grid.shared,
         alignment: launch.alignment,
-        specialize: if launch.entry.specializable { options.specialize } else { Specialize::Never },
+        specialize: if launch.entry.specializable {
+            options.specialize
+        } else {
+            Specialize::Never
+        },
     }
 }
 
@@ -250,9 +315,17 @@ impl fmt::Display for Explanation {
         }
         for dimension in &self.dimensions {
             let name = if dimension.is_axis { "axis" } else { "size" };
-            let strides: Vec<String> =
-                dimension.strides.iter().map(|(tensor, stride)| format!("{tensor} {stride}")).collect();
-            writeln!(f, "  {name} {}, steps of {}", dimension.size, strides.join(", "))?;
+            let strides: Vec<String> = dimension
+                .strides
+                .iter()
+                .map(|(tensor, stride)| format!("{tensor} {stride}"))
+                .collect();
+            writeln!(
+                f,
+                "  {name} {}, steps of {}",
+                dimension.size,
+                strides.join(", ")
+            )?;
         }
         for mode in &self.modes {
             let most = if mode.in_place { "at most " } else { "" };
@@ -300,10 +373,26 @@ impl fmt::Display for ExplainedKernel {
 
 impl fmt::Display for ExplainedLaunch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { access_bytes, blocks, threads, shared_memory, alignment, specialize } = self;
-        write!(f, "{access_bytes}-byte stores, grid {blocks} x {threads} threads, ")?;
-        write!(f, "{shared_memory} bytes of shared memory per thread block, ")?;
-        write!(f, "pointers at multiples of {alignment}, specialize={specialize}")
+        let Self {
+            access_bytes,
+            blocks,
+            threads,
+            shared_memory,
+            alignment,
+            specialize,
+        } = self;
+        write!(
+            f,
+            "{access_bytes}-byte stores, grid {blocks} x {threads} threads, "
+        )?;
+        write!(
+            f,
+            "{shared_memory} bytes of shared memory per thread block, "
+        )?;
+        write!(
+            f,
+            "pointers at multiples of {alignment}, specialize={specialize}"
+        )
     }
 }
 
@@ -315,12 +404,30 @@ mod tests {
     #[test]
     fn a_target_of_zeros_is_explained() {
         let tensor = BufferTensorDesc::packed(TensorDataType::Float16, &[2, 1024, 256]);
-        let sequence_lengths_tensor = BufferTensorDesc::packed(TensorDataType::UInt32, &[1, 1024, 256]);
+        let sequence_lengths_tensor =
+            BufferTensorDesc::packed(TensorDataType::UInt32, &[1, 1024, 256]);
         let (input_tensor, output_tensor) = (tensor.clone(), tensor);
-        let desc = ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis: 0 };
-        let operator = Device::cpu().create_operator(desc).expect("a valid operator");
+        let desc = ReverseSubsequencesDesc {
+            input_tensor,
+            sequence_lengths_tensor,
+            output_tensor,
+            axis: 0,
+        };
+        let operator = Device::cpu()
+            .create_operator(desc)
+            .expect("a valid operator");
         let h100: GpuTarget = "h100".parse().expect("a target");
-        let zeros = GpuTarget { multiprocessors: 0, bandwidth: 0, clock: 0, l2_cache: 0, threads: 0, ..h100 };
-        assert!(operator.explain(&zeros).modes[0].launches().next().is_some());
+        let zeros = GpuTarget {
+            multiprocessors: 0,
+            bandwidth: 0,
+            clock: 0,
+            l2_cache: 0,
+            threads: 0,
+            ..h100
+        };
+        assert!(operator.explain(&zeros).modes[0]
+            .launches()
+            .next()
+            .is_some());
     }
 }

@@ -47,9 +47,10 @@ mod validate;
 pub use address::{Address, RawStream};
 pub use cuda::{GpuTarget, ParseGpuTargetError, Properties};
 pub use desc::{
-    feature_level, BufferTensorDesc, Delta, Element, FeatureLevel, FillValueSequenceDesc, Length, OperatorDesc,
-    OperatorType, ParseOperatorTypeError, ParseTensorDataTypeError, Place, ReverseSubsequencesDesc, ScalarUnion,
-    SequenceElement, TensorDataType, TensorFlags, TensorRole, TensorSupport,
+    feature_level, BufferTensorDesc, Delta, Element, FeatureLevel, FillValueSequenceDesc, Length,
+    OperatorDesc, OperatorType, ParseOperatorTypeError, ParseTensorDataTypeError, Place,
+    ReverseSubsequencesDesc, ScalarUnion, SequenceElement, TensorDataType, TensorFlags, TensorRole,
+    TensorSupport,
 };
 pub use device::buffer::Buffer;
 pub use device::compile::MeasuredKernel;
@@ -60,13 +61,17 @@ pub use dispatch::binding::{BindingTable, BufferBinding};
 #[cfg(feature = "cudarc-0_19")]
 pub use dispatch::cudarc_slices::{CudaBytes, CudaBytesMut};
 pub use dispatch::graph::Graph;
-pub use error::{BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error};
-pub use explain::{ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension, Outcome};
+pub use error::{
+    BindingError, BufferError, CompileError, CudaError, DeviceError, DispatchError, Error,
+};
+pub use explain::{
+    ExplainedKernel, ExplainedLaunch, ExplainedMode, Explanation, MergedDimension, Outcome,
+};
 pub use ops::{fill_value_sequence, reverse_subsequences};
 pub use options::{CompileOptions, ParseCompileOptionsError, Specialize};
 pub use validate::{
-    validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, ParseRuleError, Requirement, Rule,
-    ValidationError, ValidationErrors,
+    validate, validate_as, Caveat, DirectMlVersion, ParseDirectMlVersionError, ParseRuleError,
+    Requirement, Rule, ValidationError, ValidationErrors,
 };
 
 /// The examples of README are tests.

@@ -17,8 +17,12 @@ impl OperatorPlan {
     /// The plan of a validated descriptor; `None` if the descriptor was not validated.
     pub fn new(desc: &OperatorDesc) -> Option<Self> {
         match desc {
-            OperatorDesc::FillValueSequence(desc) => fill_plan::Plan::new(desc).map(Self::FillValueSequence),
-            OperatorDesc::ReverseSubsequences(desc) => reverse_plan::Plan::new(desc).map(Self::ReverseSubsequences),
+            OperatorDesc::FillValueSequence(desc) => {
+                fill_plan::Plan::new(desc).map(Self::FillValueSequence)
+            }
+            OperatorDesc::ReverseSubsequences(desc) => {
+                reverse_plan::Plan::new(desc).map(Self::ReverseSubsequences)
+            }
         }
     }
 
@@ -51,7 +55,9 @@ impl OperatorPlan {
     pub fn select(&self, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
         match self {
             Self::FillValueSequence(plan) => fill_value_sequence::select(plan, pointer_alignment),
-            Self::ReverseSubsequences(plan) => reverse_subsequences::select(plan, target, mode, pointer_alignment),
+            Self::ReverseSubsequences(plan) => {
+                reverse_subsequences::select(plan, target, mode, pointer_alignment)
+            }
         }
     }
 
@@ -80,7 +86,13 @@ mod tests {
     #[should_panic(expected = "binding.count")]
     fn a_reversal_without_lengths_is_a_fault() {
         let desc = crate::dml_cuda_testing::lanes(crate::TensorDataType::UInt8, 1, 4);
-        let plan = crate::Device::cpu().create_operator(desc).expect("right").plan();
-        plan.run_on_cpu(cpu::Operands { inputs: &[], output: &mut [0; 4] });
+        let plan = crate::Device::cpu()
+            .create_operator(desc)
+            .expect("right")
+            .plan();
+        plan.run_on_cpu(cpu::Operands {
+            inputs: &[],
+            output: &mut [0; 4],
+        });
     }
 }

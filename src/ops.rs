@@ -2,8 +2,8 @@
 //! and dispatch many times.
 
 use crate::desc::{
-    BufferTensorDesc, Delta, Element, FillValueSequenceDesc, Length, ReverseSubsequencesDesc, SequenceElement,
-    TensorDataType,
+    BufferTensorDesc, Delta, Element, FillValueSequenceDesc, Length, ReverseSubsequencesDesc,
+    SequenceElement, TensorDataType,
 };
 use crate::device::buffer::Buffer;
 use crate::device::compile::Dispatches;
@@ -38,7 +38,8 @@ pub fn fill_value_sequence<T: SequenceElement>(
         value_start: start.into(),
         value_delta: delta.into(),
     })?;
-    let output = device.create_buffer(operator.desc().output_tensor().total_tensor_size_in_bytes)?;
+    let output =
+        device.create_buffer(operator.desc().output_tensor().total_tensor_size_in_bytes)?;
     run(device, &operator, &[], &output)?;
     Ok(output.read_elements(sizes.iter().map(|&size| size as usize).product())?)
 }
@@ -75,23 +76,43 @@ pub fn reverse_subsequences<T: Element, L: Length>(
     for ((tensor, desc), found) in operator.tensors().zip([input.len(), lengths.len()]) {
         let required = desc.sizes.iter().map(|&size| u64::from(size)).product();
         if found as u64 != required {
-            return Err(Error::SliceLength { tensor, found, required });
+            return Err(Error::SliceLength {
+                tensor,
+                found,
+                required,
+            });
         }
     }
     let as_u32 = |(index, &length): (usize, &L)| match TryInto::<u64>::try_into(length) {
         Ok(length) => Ok(length.try_into().unwrap_or(u32::MAX)),
-        Err(_) => Err(Error::NegativeLength { index, found: length.to_string() }),
+        Err(_) => Err(Error::NegativeLength {
+            index,
+            found: length.to_string(),
+        }),
     };
-    let lengths: Vec<u32> = lengths.iter().enumerate().map(as_u32).collect::<Result<_, _>>()?;
+    let lengths: Vec<u32> = lengths
+        .iter()
+        .enumerate()
+        .map(as_u32)
+        .collect::<Result<_, _>>()?;
     let buffer = device.create_buffer_from(input)?;
     let lengths = device.create_buffer_from(&lengths)?;
     run(device, &operator, &[&buffer, &lengths], &buffer)?;
     Ok(buffer.read_elements(input.len())?)
 }
 
-fn run(device: &Device, operator: &Operator, inputs: &[&Buffer], output: &Buffer) -> Result<(), Error> {
+fn run(
+    device: &Device,
+    operator: &Operator,
+    inputs: &[&Buffer],
+    output: &Buffer,
+) -> Result<(), Error> {
     let in_place = inputs.first().is_some_and(|input| input.same_as(output));
-    let operator = device.compile_for(operator, device.compile_options(), Dispatches::of_buffers(in_place))?;
+    let operator = device.compile_for(
+        operator,
+        device.compile_options(),
+        Dispatches::of_buffers(in_place),
+    )?;
     let inputs: Vec<BufferBinding> = inputs.iter().map(|&buffer| buffer.into()).collect();
     let stream = device.create_stream()?;
     operator.bind(&inputs, output)?.dispatch(&stream)?;

@@ -17,7 +17,11 @@ use crate::text::echoed;
 /// captured them can be replayed after the operator is gone. At most [`MAX_KEPT`](Self::MAX_KEPT) stay per GPU. Further
 /// ones are generic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Specialize {
     /// Only for dispatches that are captured into a CUDA graph, which are compiled once and replayed for ever. The
@@ -70,8 +74,11 @@ const OPTIONS: &str = "specialize=in_graphs|always|never, select=estimate|measur
 /// The strings of an option's values.
 type Values<T> = &'static [(&'static str, T)];
 
-const SPECIALIZE: Values<Specialize> =
-    &[("in_graphs", Specialize::InGraphs), ("always", Specialize::Always), ("never", Specialize::Never)];
+const SPECIALIZE: Values<Specialize> = &[
+    ("in_graphs", Specialize::InGraphs),
+    ("always", Specialize::Always),
+    ("never", Specialize::Never),
+];
 const SELECT: Values<bool> = &[("estimate", false), ("measure", true)];
 
 impl CompileOptions {
@@ -92,7 +99,12 @@ impl CompileOptions {
     /// The string has an unknown option or value.
     pub fn with_text(self, text: &str) -> Result<Self, ParseCompileOptionsError> {
         text.split_whitespace().try_fold(self, |options, option| {
-            options.with_option(option).ok_or_else(|| ParseCompileOptionsError { place: "", found: echoed(option) })
+            options
+                .with_option(option)
+                .ok_or_else(|| ParseCompileOptionsError {
+                    place: "",
+                    found: echoed(option),
+                })
         })
     }
 
@@ -111,7 +123,10 @@ impl CompileOptions {
         static READ: OnceLock<Result<CompileOptions, ParseCompileOptionsError>> = OnceLock::new();
         let read = || {
             let text = std::env::var_os("DML_CUDA_COMPILE_OPTIONS").unwrap_or_default();
-            let in_variable = |error| ParseCompileOptionsError { place: "in DML_CUDA_COMPILE_OPTIONS, ", ..error };
+            let in_variable = |error| ParseCompileOptionsError {
+                place: "in DML_CUDA_COMPILE_OPTIONS, ",
+                ..error
+            };
             text.to_string_lossy().parse().map_err(in_variable)
         };
         READ.get_or_init(read).clone()
@@ -121,7 +136,12 @@ impl CompileOptions {
 /// Writes the string of all options, which reads as the same options.
 impl fmt::Display for CompileOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "specialize={} select={}", self.specialize, text_of(SELECT, self.measure))
+        write!(
+            f,
+            "specialize={} select={}",
+            self.specialize,
+            text_of(SELECT, self.measure)
+        )
     }
 }
 
@@ -136,16 +156,25 @@ impl FromStr for CompileOptions {
 
 /// A string of [`CompileOptions`] has an option or a value that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}the compile option is `{found}`, but must be one of {}", OPTIONS)]
+#[error(
+    "{place}the compile option is `{found}`, but must be one of {}",
+    OPTIONS
+)]
 pub struct ParseCompileOptionsError {
     place: &'static str,
     found: String,
 }
 
 fn value_of<T: Copy>(values: Values<T>, text: &str) -> Option<T> {
-    values.iter().find(|(known, _)| *known == text).map(|&(_, value)| value)
+    values
+        .iter()
+        .find(|(known, _)| *known == text)
+        .map(|&(_, value)| value)
 }
 
 fn text_of<T: PartialEq>(values: Values<T>, value: T) -> &'static str {
-    values.iter().find(|(_, known)| *known == value).map_or("", |(text, _)| text)
+    values
+        .iter()
+        .find(|(_, known)| *known == value)
+        .map_or("", |(text, _)| text)
 }

@@ -33,7 +33,10 @@ pub struct MergedDimension {
 }
 
 #[cfg(feature = "serde")]
-fn by_name<S: serde::Serializer>(strides: &[(&'static str, u32)], serializer: S) -> Result<S::Ok, S::Error> {
+fn by_name<S: serde::Serializer>(
+    strides: &[(&'static str, u32)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_map(strides.iter().copied())
 }
 
@@ -61,14 +64,20 @@ mod tests {
     fn neighbours_that_are_contiguous_by_all_strides_are_joined() {
         for (dimensions, required) in [
             // Packed: one run.
-            (vec![(2, [60, 60]), (1, [7, 60]), (3, [20, 20]), (20, [1, 1])], vec![(120, [1, 1])]),
+            (
+                vec![(2, [60, 60]), (1, [7, 60]), (3, [20, 20]), (20, [1, 1])],
+                vec![(120, [1, 1])],
+            ),
             // NHWC memory of an NCHW tensor [2, 3, 4, 5]: H and W are one, N and C stay.
             (
                 vec![(2, [60, 60]), (3, [1, 20]), (4, [15, 5]), (5, [3, 1])],
                 vec![(2, [60, 60]), (20, [3, 1]), (3, [1, 20])],
             ),
             // Padded rows stay rows.
-            (vec![(4, [70, 50]), (5, [14, 10]), (10, [1, 1])], vec![(20, [14, 10]), (10, [1, 1])]),
+            (
+                vec![(4, [70, 50]), (5, [14, 10]), (10, [1, 1])],
+                vec![(20, [14, 10]), (10, [1, 1])],
+            ),
         ] {
             assert_eq!(merge(dimensions), required);
         }

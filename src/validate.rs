@@ -12,7 +12,9 @@ mod tensor;
 mod version;
 
 use crate::desc::MAX_DIMENSIONS;
-use crate::desc::{minimum_feature_level, FeatureLevel, Names, OperatorDesc, OperatorType, Place, TensorRole};
+use crate::desc::{
+    minimum_feature_level, FeatureLevel, Names, OperatorDesc, OperatorType, Place, TensorRole,
+};
 use rule_set::RuleSet;
 pub use rules::{ParseRuleError, Requirement, Rule, ValidationError};
 pub use version::{Caveat, DirectMlVersion, ParseDirectMlVersionError};
@@ -42,10 +44,13 @@ impl ValidationErrors {
     /// descriptor has those of merged dimensions, which no caller knows.
     pub(crate) fn of_array(self, sizes: &[i64], strides_in_bytes: &[i64]) -> Self {
         let is_of_output = |error: &&ValidationError| error.rule.id().starts_with("output.");
-        let Some(mut broken) = self.0.iter().find(is_of_output).cloned() else { return self };
+        let Some(mut broken) = self.0.iter().find(is_of_output).cloned() else {
+            return self;
+        };
         broken.place.index = None;
         broken.found = format!("{strides_in_bytes:?} bytes");
-        let required = format!("strides that place no two elements of the sizes {sizes:?} in the same memory");
+        let required =
+            format!("strides that place no two elements of the sizes {sizes:?} in the same memory");
         broken.requirement = Requirement::MustBe(required);
         Self(vec![broken])
     }
@@ -55,7 +60,9 @@ impl ValidationErrors {
     pub fn too_many_dimensions(operator: OperatorType, tensor: TensorRole, found: u32) -> Self {
         let place = Place::of(operator, Some(tensor), "DimensionCount");
         let required = Requirement::MustBe(format!("from 1 to {MAX_DIMENSIONS}"));
-        Self(vec![Rule::TensorDimensionCount.broken(place, found, required)])
+        Self(vec![
+            Rule::TensorDimensionCount.broken(place, found, required)
+        ])
     }
 
     /// The broken rules.
@@ -65,7 +72,11 @@ impl ValidationErrors {
 
     /// The message with the caller's names for the tensors: a line for each rule.
     pub fn message(&self, names: &Names<'_>) -> String {
-        self.0.iter().map(|error| error.message(names)).collect::<Vec<_>>().join("\n")
+        self.0
+            .iter()
+            .map(|error| error.message(names))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
@@ -96,7 +107,12 @@ fn check(desc: &OperatorDesc, rules: &RuleSet) -> Result<(), ValidationErrors> {
         _ if rules.level < lowest => {
             let found = format_args!("{} at {}", operator.name(), rules.level);
             let needs = Requirement::Needs(lowest);
-            let place = Place { operator, tensor: None, field: None, index: None };
+            let place = Place {
+                operator,
+                tensor: None,
+                field: None,
+                index: None,
+            };
             errors.push(Rule::OperatorFeatureLevel.broken(place, found, needs));
         }
         OperatorDesc::FillValueSequence(desc) => fill_rules::check(desc, rules, &mut errors),
@@ -130,7 +146,10 @@ pub fn validate(desc: &OperatorDesc, level: FeatureLevel) -> Result<(), Validati
 ///     .collect();
 /// assert_eq!(accepting[0], "1.7.0"); // before, a fill has 4 dimensions
 /// ```
-pub fn validate_as(desc: &OperatorDesc, version: &DirectMlVersion) -> Result<Vec<Caveat>, ValidationErrors> {
+pub fn validate_as(
+    desc: &OperatorDesc,
+    version: &DirectMlVersion,
+) -> Result<Vec<Caveat>, ValidationErrors> {
     check(desc, &version.rules())?;
     Ok(version.caveats(desc))
 }

@@ -41,17 +41,32 @@ fn allocations(work: impl FnOnce()) -> u64 {
 
 #[test]
 fn a_dispatch_allocates_nothing() {
-    assert_eq!(allocations(|| drop(vec![0u8; 3])), 1, "allocations are counted");
-    let Some(device) = cuda("a_dispatch_allocates_nothing") else { return };
-    let fill = fill(T::Float32, &[1024], ScalarUnion::Float32(0.0), ScalarUnion::Float32(1.0));
+    assert_eq!(
+        allocations(|| drop(vec![0u8; 3])),
+        1,
+        "allocations are counted"
+    );
+    let Some(device) = cuda("a_dispatch_allocates_nothing") else {
+        return;
+    };
+    let fill = fill(
+        T::Float32,
+        &[1024],
+        ScalarUnion::Float32(0.0),
+        ScalarUnion::Float32(1.0),
+    );
     let fill = compile(&device, &fill.into());
     let reversal = compile(&device, &lanes(T::Float32, 4, 256).into());
     let buffer = |bytes| BufferBinding::whole(&device.create_buffer(bytes).expect("small"));
     let (input, lengths, output) = (buffer(4096), buffer(16), buffer(4096));
     let tables = [
         fill.bind(&[], &output).expect("right"),
-        reversal.bind(&[input.clone(), lengths.clone()], &output).expect("right"),
-        reversal.bind(&[input.clone(), lengths], &input).expect("right"),
+        reversal
+            .bind(&[input.clone(), lengths.clone()], &output)
+            .expect("right"),
+        reversal
+            .bind(&[input.clone(), lengths], &input)
+            .expect("right"),
     ];
     let stream = device.create_stream().expect("a stream");
     for table in &tables {
@@ -67,11 +82,21 @@ fn a_dispatch_allocates_nothing() {
 #[test]
 #[cfg(unix)]
 fn a_dispatch_allocates_nothing_with_the_double() {
-    let Some(folder) = dml_cuda_testing::driver_double::driver(None) else { return };
+    let Some(folder) = dml_cuda_testing::driver_double::driver(None) else {
+        return;
+    };
     let mut this = std::process::Command::new(std::env::current_exe().expect("this program"));
-    this.args(["--exact", "a_dispatch_allocates_nothing"]).env("REQUIRE_CUDA", "1");
-    let output = this.env("LD_LIBRARY_PATH", folder.path()).output().expect("it starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    this.args(["--exact", "a_dispatch_allocates_nothing"])
+        .env("REQUIRE_CUDA", "1");
+    let output = this
+        .env("LD_LIBRARY_PATH", folder.path())
+        .output()
+        .expect("it starts");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }
 
 #[test]
@@ -91,12 +116,20 @@ fn a_dispatch_on_the_cpu_takes_little_memory() {
         ([1, (1 << 20) + 1, 64], 1 << 10),
     ] {
         let desc = reversal(T::UInt8, &sizes, 1).into();
-        let buffer = |bytes| BufferBinding::whole(&device.create_buffer(bytes).expect("the system has that"));
+        let buffer = |bytes| {
+            BufferBinding::whole(&device.create_buffer(bytes).expect("the system has that"))
+        };
         let bytes = u64::from(sizes.iter().product::<u32>());
-        let (input, lengths, output) = (buffer(bytes), buffer(u64::from(sizes[0] * sizes[2] * 4)), buffer(bytes));
+        let (input, lengths, output) = (
+            buffer(bytes),
+            buffer(u64::from(sizes[0] * sizes[2] * 4)),
+            buffer(bytes),
+        );
         let operator = compile(&device, &desc);
         for target in [&output, &input] {
-            let table = operator.bind(&[input.clone(), lengths.clone()], target).expect("right");
+            let table = operator
+                .bind(&[input.clone(), lengths.clone()], target)
+                .expect("right");
             let before = BYTES.with(Cell::get);
             table.dispatch(&stream).expect("bound");
             let taken = BYTES.with(Cell::get) - before;

@@ -20,18 +20,34 @@ fn alone(test: &str, body: fn() -> Vec<String>) -> Option<Vec<String>> {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     dml_cuda_testing::cuda(test)?;
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", test, "--nocapture"]).env("GPU_FAULT", "1");
+    command
+        .args(["--exact", test, "--nocapture"])
+        .env("GPU_FAULT", "1");
     let output = command.output().expect("it starts");
-    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    assert!(output.status.success(), "{test}: {}\n{out}{err}", output.status);
-    let lines: Vec<String> = out.lines().filter_map(|line| line.strip_prefix("FAULT ")).map(str::to_owned).collect();
+    let [out, err] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(
+        output.status.success(),
+        "{test}: {}\n{out}{err}",
+        output.status
+    );
+    let lines: Vec<String> = out
+        .lines()
+        .filter_map(|line| line.strip_prefix("FAULT "))
+        .map(str::to_owned)
+        .collect();
     eprintln!("{}", lines.join("\n"));
     Some(lines)
 }
 
 /// A call's name and its error, or `works`.
 fn outcome<T>(call: &str, result: Result<T, impl std::fmt::Display>) -> String {
-    format!("{call}: {}", result.err().map_or_else(|| "works".to_owned(), |error| error.to_string()))
+    format!(
+        "{call}: {}",
+        result
+            .err()
+            .map_or_else(|| "works".to_owned(), |error| error.to_string())
+    )
 }
 
 /// A faulty kernel, as another program might have: it writes to address 8.
@@ -46,12 +62,19 @@ fn ready() -> (Device, Stream, OperatorDesc, CompiledOperator) {
     let device = Device::cuda(0).expect("a GPU");
     let desc = OperatorDesc::from(lanes(TensorDataType::Float32, 64, 64));
     let operator = dml_cuda_testing::compile(&device, &desc);
-    (device.clone(), device.create_stream().expect("a stream"), desc, operator)
+    (
+        device.clone(),
+        device.create_stream().expect("a stream"),
+        desc,
+        operator,
+    )
 }
 
 /// An operator whose kernel is not loaded yet.
 fn other(device: &Device) -> Operator {
-    device.create_operator(lanes(TensorDataType::UInt8, 3, 100_000)).expect("rules know no GPU")
+    device
+        .create_operator(lanes(TensorDataType::UInt8, 3, 100_000))
+        .expect("rules know no GPU")
 }
 
 fn corrupted() -> Vec<String> {
@@ -64,10 +87,19 @@ fn corrupted() -> Vec<String> {
     // SAFETY: the context is the primary one, which the device keeps. That the kernel faults is the purpose of this
     // test.
     unsafe {
-        result::ctx::set_current(result::primary_ctx::retain(0).expect("its context")).expect("current");
+        result::ctx::set_current(result::primary_ctx::retain(0).expect("its context"))
+            .expect("current");
         let module = result::module::load_data(FAULTY.as_ptr().cast()).expect("loaded");
         let function = result::module::get_function(module, c"faulty".to_owned()).expect("found");
-        result::launch_kernel(function, (1, 1, 1), (1, 1, 1), 0, std::ptr::null_mut(), &mut []).expect("queued");
+        result::launch_kernel(
+            function,
+            (1, 1, 1),
+            (1, 1, 1),
+            0,
+            std::ptr::null_mut(),
+            &mut [],
+        )
+        .expect("queued");
         result::stream::synchronize(std::ptr::null_mut()).expect_err("it faults");
     }
     let lines = vec![
@@ -89,10 +121,15 @@ fn corrupted() -> Vec<String> {
 #[test]
 fn every_call_reports_a_context_that_another_kernel_corrupted() {
     let test = "every_call_reports_a_context_that_another_kernel_corrupted";
-    let Some(calls) = alone(test, corrupted) else { return };
+    let Some(calls) = alone(test, corrupted) else {
+        return;
+    };
     assert_eq!(calls.len(), 10);
     for call in calls {
-        assert!(call.contains("(CUDA error 700); an earlier kernel of this process touched memory"), "{call}");
+        assert!(
+            call.contains("(CUDA error 700); an earlier kernel of this process touched memory"),
+            "{call}"
+        );
     }
 }
 
@@ -100,8 +137,15 @@ fn full() -> Vec<String> {
     let (device, stream, desc, operator) = ready();
     let random = dml_cuda_testing::Random(7).bytes(64 * 64 * 4);
     let lengths: Vec<u32> = (0..64).collect();
-    let required = dml_cuda_testing::run(&Device::cpu(), &desc, &[&random, bytemuck::cast_slice(&lengths)], false);
-    let input = device.create_buffer_from(random.as_slice()).expect("memory");
+    let required = dml_cuda_testing::run(
+        &Device::cpu(),
+        &desc,
+        &[&random, bytemuck::cast_slice(&lengths)],
+        false,
+    );
+    let input = device
+        .create_buffer_from(random.as_slice())
+        .expect("memory");
     let lengths = device.create_buffer_from(&lengths).expect("memory");
     let output = device.create_buffer(64 * 64 * 4).expect("memory");
     // Allocates ever smaller pieces, until not even 2 MiB are free.
@@ -139,11 +183,19 @@ fn full() -> Vec<String> {
 #[test]
 fn a_nearly_full_gpu_gives_errors_and_existing_objects_still_work() {
     let test = "a_nearly_full_gpu_gives_errors_and_existing_objects_still_work";
-    let Some(lines) = alone(test, full) else { return };
+    let Some(lines) = alone(test, full) else {
+        return;
+    };
     let (error, outcomes) = lines.split_first().expect("it printed");
-    assert!(error.starts_with("cuda: allocating 2097152 bytes failed: "), "{error}");
+    assert!(
+        error.starts_with("cuda: allocating 2097152 bytes failed: "),
+        "{error}"
+    );
     assert_eq!(outcomes.len(), 3);
     for outcome in outcomes {
-        assert!(outcome.ends_with(": works") || outcome.contains("(CUDA error 2); free GPU memory"), "{outcome}");
+        assert!(
+            outcome.ends_with(": works") || outcome.contains("(CUDA error 2); free GPU memory"),
+            "{outcome}"
+        );
     }
 }

@@ -15,11 +15,22 @@ fn has_little(test: &str) -> bool {
         return true;
     }
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("ulimit -v {LIMIT}; exec \"$0\" --exact {test} --nocapture")]);
-    let output =
-        shell.arg(std::env::current_exe().expect("this program")).env("LITTLE_MEMORY", "1").output().expect("sh");
-    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    assert!(output.status.success() && out.contains("1 passed"), "{test}: {}\n{out}{err}", output.status);
+    shell.args([
+        "-c",
+        &format!("ulimit -v {LIMIT}; exec \"$0\" --exact {test} --nocapture"),
+    ]);
+    let output = shell
+        .arg(std::env::current_exe().expect("this program"))
+        .env("LITTLE_MEMORY", "1")
+        .output()
+        .expect("sh");
+    let [out, err] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(
+        output.status.success() && out.contains("1 passed"),
+        "{test}: {}\n{out}{err}",
+        output.status
+    );
     false
 }
 
@@ -30,18 +41,28 @@ fn results_that_do_not_fit_are_errors() {
     }
     let device = Device::cpu();
     let refused = |error: BufferError| {
-        assert!(matches!(error, BufferError::OutOfMemory { backend: "cpu", .. }), "{error}");
+        assert!(
+            matches!(error, BufferError::OutOfMemory { backend: "cpu", .. }),
+            "{error}"
+        );
     };
     let buffer = device.create_buffer(TENSOR as u64).expect("one fits");
     refused(buffer.to_vec::<u8>().expect_err("too little"));
-    refused(buffer.read_elements::<u64>(TENSOR / 8).expect_err("too little"));
+    refused(
+        buffer
+            .read_elements::<u64>(TENSOR / 8)
+            .expect_err("too little"),
+    );
     refused(device.create_buffer(TENSOR as u64).expect_err("too little"));
     drop(buffer);
     let sizes = [TENSOR as u32];
-    let Err(Error::Buffer(error)) = fill_value_sequence(&device, &sizes, 0u8, 1u8) else { panic!("it fits") };
+    let Err(Error::Buffer(error)) = fill_value_sequence(&device, &sizes, 0u8, 1u8) else {
+        panic!("it fits")
+    };
     refused(error);
     let input = vec![0u8; TENSOR];
-    let Err(Error::Buffer(error)) = reverse_subsequences(&device, &input, &sizes, 0, &[5u32]) else {
+    let Err(Error::Buffer(error)) = reverse_subsequences(&device, &input, &sizes, 0, &[5u32])
+    else {
         panic!("it fits")
     };
     refused(error);

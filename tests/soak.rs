@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use dml_cuda::{
-    Buffer, BufferBinding, CompiledOperator, Device, Graph, OperatorDesc, ScalarUnion, Stream, TensorDataType,
+    Buffer, BufferBinding, CompiledOperator, Device, Graph, OperatorDesc, ScalarUnion, Stream,
+    TensorDataType,
 };
 use dml_cuda_testing::{cases, Random};
 
@@ -31,7 +32,8 @@ impl Work {
     fn new(desc: OperatorDesc, random: &mut Random) -> Self {
         let tensor = desc.output_tensor();
         // Padding to a multiple of 4 bytes may follow. Nothing writes it.
-        let elements = (tensor.sizes.iter().product::<u32>() * tensor.data_type.size_in_bits() / 8) as usize;
+        let elements =
+            (tensor.sizes.iter().product::<u32>() * tensor.data_type.size_in_bits() / 8) as usize;
         let variants = (0..4).map(|_| {
             let inputs = cases::inputs(random, &desc);
             let slices: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
@@ -39,7 +41,10 @@ impl Work {
             output.truncate(elements);
             Variant { inputs, output }
         });
-        Self { variants: variants.collect(), desc }
+        Self {
+            variants: variants.collect(),
+            desc,
+        }
     }
 
     fn all() -> Vec<Self> {
@@ -56,11 +61,17 @@ impl Work {
         ];
         for (sizes, axis, data_types) in shapes {
             for data_type in data_types {
-                all.push(Self::new(dml_cuda_testing::reversal(data_type, sizes, axis).into(), &mut random));
+                all.push(Self::new(
+                    dml_cuda_testing::reversal(data_type, sizes, axis).into(),
+                    &mut random,
+                ));
             }
         }
         let [start, delta] = [-7.25, 0.3].map(ScalarUnion::Float32);
-        all.push(Self::new(dml_cuda_testing::fill(Float32, &[3, 10_007], start, delta).into(), &mut random));
+        all.push(Self::new(
+            dml_cuda_testing::fill(Float32, &[3, 10_007], start, delta).into(),
+            &mut random,
+        ));
         all
     }
 }
@@ -75,7 +86,13 @@ enum Way {
     Foreign,
 }
 
-const WAYS: [Way; 5] = [Way::OwnStream, Way::SharedStream, Way::InPlace, Way::Graph, Way::Foreign];
+const WAYS: [Way; 5] = [
+    Way::OwnStream,
+    Way::SharedStream,
+    Way::InPlace,
+    Way::Graph,
+    Way::Foreign,
+];
 
 /// How often each way was taken.
 type Counts = [AtomicU64; WAYS.len()];
@@ -89,8 +106,15 @@ struct Place {
 
 impl Place {
     fn new(device: Device, work: &[Work]) -> Self {
-        let operators = work.iter().map(|work| dml_cuda_testing::compile(&device, &work.desc)).collect();
-        Self { stream: device.create_stream().expect("a stream"), operators, device }
+        let operators = work
+            .iter()
+            .map(|work| dml_cuda_testing::compile(&device, &work.desc))
+            .collect();
+        Self {
+            stream: device.create_stream().expect("a stream"),
+            operators,
+            device,
+        }
     }
 }
 
@@ -131,14 +155,23 @@ impl Worker<'_> {
     }
 
     fn look(&self, found: &[u8], variant: &Variant, way: Way) {
-        assert!(found[..variant.output.len()] == variant.output, "{way:?} on {}", self.place.device);
+        assert!(
+            found[..variant.output.len()] == variant.output,
+            "{way:?} on {}",
+            self.place.device
+        );
         self.counts[way as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     fn buffers(&self, variant: &Variant) -> (Vec<Buffer>, Buffer) {
         let device = &self.place.device;
-        let inputs = variant.inputs.iter().map(|bytes| device.create_buffer_from(bytes.as_slice()).expect("memory"));
-        let output = device.create_buffer((variant.output.len() as u64).next_multiple_of(4)).expect("memory");
+        let inputs = variant
+            .inputs
+            .iter()
+            .map(|bytes| device.create_buffer_from(bytes.as_slice()).expect("memory"));
+        let output = device
+            .create_buffer((variant.output.len() as u64).next_multiple_of(4))
+            .expect("memory");
         (inputs.collect(), output)
     }
 
@@ -149,8 +182,14 @@ impl Worker<'_> {
         if matches!(way, Way::InPlace) {
             output = inputs.remove(0);
         }
-        let table = self.place.operators[n].bind(&bindings, &output).expect("bound");
-        let stream = if matches!(way, Way::SharedStream) { &self.place.stream } else { &self.stream };
+        let table = self.place.operators[n]
+            .bind(&bindings, &output)
+            .expect("bound");
+        let stream = if matches!(way, Way::SharedStream) {
+            &self.place.stream
+        } else {
+            &self.stream
+        };
         table.dispatch(stream).expect("queued");
         drop((inputs, bindings, table));
         self.look(&output.to_vec::<u8>().expect("read"), variant, way);
@@ -158,19 +197,41 @@ impl Worker<'_> {
 
     /// Launches an earlier graph with new data and new lengths, and sometimes replaces it with a new one.
     fn graph(&mut self, variant: &Variant, n: usize) {
-        if self.recorded.as_ref().is_none_or(|recorded| recorded.of != n || recorded.launches > 40) {
+        if self
+            .recorded
+            .as_ref()
+            .is_none_or(|recorded| recorded.of != n || recorded.launches > 40)
+        {
             let (inputs, output) = self.buffers(variant);
             let bindings: Vec<BufferBinding> = inputs.iter().map(Into::into).collect();
-            let table = self.place.operators[n].bind(&bindings, &output).expect("bound");
-            let graph = self.place.device.record_graph([&table, &table]).expect("recorded");
-            self.recorded = Some(Recorded { of: n, graph, inputs, output, launches: 0 });
+            let table = self.place.operators[n]
+                .bind(&bindings, &output)
+                .expect("bound");
+            let graph = self
+                .place
+                .device
+                .record_graph([&table, &table])
+                .expect("recorded");
+            self.recorded = Some(Recorded {
+                of: n,
+                graph,
+                inputs,
+                output,
+                launches: 0,
+            });
         }
         for variant in &self.work[n].variants {
-            let Some(recorded) = &mut self.recorded else { return };
+            let Some(recorded) = &mut self.recorded else {
+                return;
+            };
             for (buffer, bytes) in recorded.inputs.iter().zip(&variant.inputs) {
                 buffer.write(0, bytes).expect("written");
             }
-            let stream = if recorded.launches % 3 == 0 { &self.place.stream } else { &self.stream };
+            let stream = if recorded.launches % 3 == 0 {
+                &self.place.stream
+            } else {
+                &self.stream
+            };
             recorded.graph.launch(stream).expect("launched");
             recorded.launches += 1;
             let found = recorded.output.to_vec::<u8>().expect("read");
@@ -181,11 +242,16 @@ impl Worker<'_> {
     /// Dispatches on a stream and in memory that the crate did not create. The output's memory lacks the padding.
     fn foreign(&self, n: usize, variant: &Variant) {
         let outside = Outside::new(&self.place.device);
-        let inputs: Vec<Memory> = variant.inputs.iter().map(|bytes| outside.memory(bytes, 0)).collect();
+        let inputs: Vec<Memory> = variant
+            .inputs
+            .iter()
+            .map(|bytes| outside.memory(bytes, 0))
+            .collect();
         let output = outside.memory(&vec![0; variant.output.len()], 0);
         let addresses: Vec<u64> = inputs.iter().map(Memory::tensor).collect();
         // SAFETY: the memory is as large as the tensors, and is freed after the work is done.
-        unsafe { outside.dispatch(&self.place.operators[n], &addresses, output.tensor()) }.expect("queued");
+        unsafe { outside.dispatch(&self.place.operators[n], &addresses, output.tensor()) }
+            .expect("queued");
         self.look(&output.read(), variant, Way::Foreign);
     }
 }
@@ -200,13 +266,22 @@ fn memory(places: &[Place]) -> Vec<u64> {
         taken.push((total - free) as u64);
     }
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    taken.extend(statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).map(|pages| pages * 4096));
+    taken.extend(
+        statm
+            .split(' ')
+            .nth(1)
+            .and_then(|pages| pages.parse::<u64>().ok())
+            .map(|pages| pages * 4096),
+    );
     taken
 }
 
 #[test]
 fn threads_and_devices_get_their_own_bytes_and_lose_no_memory() {
-    let seconds = std::env::var("SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let seconds = std::env::var("SOAK_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1.0);
     let test = "threads_and_devices_get_their_own_bytes_and_lose_no_memory";
     let work = Work::all();
     let mut devices: Vec<Device> = dml_cuda_testing::cuda(test).into_iter().collect();
@@ -215,7 +290,10 @@ fn threads_and_devices_get_their_own_bytes_and_lose_no_memory() {
     if devices.is_empty() {
         devices.push(Device::cpu());
     }
-    let places: Vec<Place> = devices.into_iter().map(|device| Place::new(device, &work)).collect();
+    let places: Vec<Place> = devices
+        .into_iter()
+        .map(|device| Place::new(device, &work))
+        .collect();
     let counts = Counts::default();
     let round = |seconds: f64| {
         let until = Instant::now() + Duration::from_secs_f64(seconds);
@@ -224,11 +302,23 @@ fn threads_and_devices_get_their_own_bytes_and_lose_no_memory() {
                 let (place, work, counts) = (&places[n % places.len()], &work, &counts);
                 scope.spawn(move || {
                     let stream = place.device.create_stream().expect("a stream");
-                    Worker { place, work, counts, random: Random(n as u64), stream, recorded: None }.run(until);
+                    Worker {
+                        place,
+                        work,
+                        counts,
+                        random: Random(n as u64),
+                        stream,
+                        recorded: None,
+                    }
+                    .run(until);
                 });
             }
         });
-        assert!(until.elapsed() < Duration::from_secs(30), "a thread was stuck for {:?}", until.elapsed());
+        assert!(
+            until.elapsed() < Duration::from_secs(30),
+            "a thread was stuck for {:?}",
+            until.elapsed()
+        );
     };
     // The first round loads everything that is loaded once.
     round(seconds / 10.0);
@@ -236,10 +326,19 @@ fn threads_and_devices_get_their_own_bytes_and_lose_no_memory() {
     round(seconds);
     let after = memory(&places);
     let done: Vec<_> = WAYS.iter().zip(&counts).collect();
-    eprintln!("{} devices, {threads} threads, {seconds} s: {done:?}", places.len());
+    eprintln!(
+        "{} devices, {threads} threads, {seconds} s: {done:?}",
+        places.len()
+    );
     eprintln!("memory taken: {before:?} before, {after:?} after");
-    assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{done:?}");
+    assert!(
+        counts.iter().all(|count| count.load(Ordering::Relaxed) > 0),
+        "{done:?}"
+    );
     for (before, after) in before.iter().zip(&after) {
-        assert!(after.saturating_sub(*before) < 64 << 20, "{before} bytes were taken before, {after} after");
+        assert!(
+            after.saturating_sub(*before) < 64 << 20,
+            "{before} bytes were taken before, {after} after"
+        );
     }
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use dml_cuda_model::{self as model, json};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let Ok(document) = json::parse(text) else { return };
+    let Ok(document) = json::parse(text) else {
+        return;
+    };
     // The folder of the examples, so that files can be named.
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../models"));
     if let Ok(model) = model::read(&document, Path::new("model.json"), folder) {

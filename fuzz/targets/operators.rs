@@ -15,7 +15,10 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         let _ = validate_as(&desc, &version);
     }
     let operator = Device::cpu().create_operator(desc.clone());
-    assert_eq!(operator.is_ok(), validate(&desc, FeatureLevel::HIGHEST).is_ok());
+    assert_eq!(
+        operator.is_ok(),
+        validate(&desc, FeatureLevel::HIGHEST).is_ok()
+    );
     if let Ok(operator) = &operator {
         for (_, target) in GpuTarget::NAMED {
             let _ = operator.explain(target);

@@ -10,7 +10,10 @@ BATCH, TIME, FEATURES, STATES = 3, 12, 8, 16
 
 def parameters(key):
     scales = [(FEATURES, 3 * STATES), (STATES, 3 * STATES), (3 * STATES,)]
-    return [0.3 * jax.random.normal(part, shape) for part, shape in zip(jax.random.split(key, 3), scales)]
+    return [
+        0.3 * jax.random.normal(part, shape)
+        for part, shape in zip(jax.random.split(key, 3), scales)
+    ]
 
 
 @jax.jit
@@ -19,8 +22,13 @@ def gru(weights, x):
     of_input, of_state, bias = weights
 
     def step(state, now):
-        input_parts, state_parts = jnp.split(now @ of_input + bias, 3, -1), jnp.split(state @ of_state, 3, -1)
-        reset, update = (jax.nn.sigmoid(a + b) for a, b in zip(input_parts[:2], state_parts[:2]))
+        input_parts, state_parts = (
+            jnp.split(now @ of_input + bias, 3, -1),
+            jnp.split(state @ of_state, 3, -1),
+        )
+        reset, update = (
+            jax.nn.sigmoid(a + b) for a, b in zip(input_parts[:2], state_parts[:2])
+        )
         candidate = jnp.tanh(input_parts[2] + reset * state_parts[2])
         state = update * state + (1 - update) * candidate
         return state, state
@@ -30,7 +38,9 @@ def gru(weights, x):
 
 @jax.jit
 def bidirectional(forward, backward, x, lengths):
-    reverse = lambda x: dj.reverse_padded_sequence(x, lengths, batch_axis=1, time_axis=0)
+    reverse = lambda x: dj.reverse_padded_sequence(
+        x, lengths, batch_axis=1, time_axis=0
+    )
     both = jnp.concatenate([gru(forward, x), reverse(gru(backward, reverse(x)))], -1)
     return jnp.where(jnp.arange(TIME)[:, None, None] < lengths[:, None], both, 0)
 
@@ -42,13 +52,21 @@ def main():
     found = bidirectional(forward, backward, x, lengths)
     for n, length in enumerate(lengths.tolist()):
         alone = x[:length, n : n + 1]
-        required = jnp.concatenate([gru(forward, alone), gru(backward, alone[::-1])[::-1]], -1)
+        required = jnp.concatenate(
+            [gru(forward, alone), gru(backward, alone[::-1])[::-1]], -1
+        )
         assert jnp.allclose(found[:length, n], required[:, 0], atol=1e-5), n
-    gradient = jax.grad(lambda weights: bidirectional(forward, weights, x, lengths).sum())(backward)
-    assert all(jnp.isfinite(part).all() and jnp.abs(part).max() > 0 for part in gradient)
+    gradient = jax.grad(
+        lambda weights: bidirectional(forward, weights, x, lengths).sum()
+    )(backward)
+    assert all(
+        jnp.isfinite(part).all() and jnp.abs(part).max() > 0 for part in gradient
+    )
     print(f"equal to one GRU for each of {BATCH} sequences of {lengths.tolist()} steps")
 
 
 if __name__ == "__main__":
-    with jax.default_matmul_precision("highest"):  # by default, products of float32 on a GPU have fewer bits
+    with jax.default_matmul_precision(
+        "highest"
+    ):  # by default, products of float32 on a GPU have fewer bits
         main()

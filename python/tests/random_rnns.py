@@ -17,7 +17,13 @@ import torch
 from dml_cuda.torch import packing, rnn_choice
 from torch.nn.utils import rnn as pytorch
 
-KINDS = [("LSTM", {}), ("LSTM", {"proj_size": 3}), ("GRU", {}), ("RNN", {}), ("RNN", {"nonlinearity": "relu"})]
+KINDS = [
+    ("LSTM", {}),
+    ("LSTM", {"proj_size": 3}),
+    ("GRU", {}),
+    ("RNN", {}),
+    ("RNN", {"nonlinearity": "relu"}),
+]
 
 
 def pick(draw, device):
@@ -29,7 +35,12 @@ def pick(draw, device):
         "bidirectional": draw.random() < 0.5,
         "batch_first": draw.random() < 0.5,
     }
-    steps, batch, features, hidden = draw.randint(1, 24), draw.randint(1, 9), draw.randint(1, 10), draw.randint(4, 12)
+    steps, batch, features, hidden = (
+        draw.randint(1, 24),
+        draw.randint(1, 9),
+        draw.randint(1, 10),
+        draw.randint(4, 12),
+    )
     way = draw.choice(("theirs", "ours", "lengths", "lengths"))
     lengths = [draw.randint(1, steps) for _ in range(batch)]
     if draw.random() < 0.1:
@@ -40,10 +51,19 @@ def pick(draw, device):
         lengths[draw.randrange(batch)] = 0
     on_device = device != "cpu" and way != "theirs" and draw.random() < 0.5
     is_sorted = way != "lengths" and draw.random() < 0.3
-    return dict(kind=kind, options=options, size=(steps, batch, features, hidden), way=way, on_device=on_device,
-        lengths=sorted(lengths, reverse=True) if is_sorted else lengths, is_sorted=is_sorted,
-        hx=draw.random() < 0.5, padding=draw.choice((0.0, float("nan"), float("inf"), 1e30)),
-        form=draw.choice((None, "padded", "padded", 2, 3, 5, "packed")), grad=draw.random() < 0.8)  # fmt: skip
+    return dict(
+        kind=kind,
+        options=options,
+        size=(steps, batch, features, hidden),
+        way=way,
+        on_device=on_device,
+        lengths=sorted(lengths, reverse=True) if is_sorted else lengths,
+        is_sorted=is_sorted,
+        hx=draw.random() < 0.5,
+        padding=draw.choice((0.0, float("nan"), float("inf"), 1e30)),
+        form=draw.choice((None, "padded", "padded", 2, 3, 5, "packed")),
+        grad=draw.random() < 0.8,
+    )
 
 
 @contextlib.contextmanager
@@ -53,25 +73,37 @@ def running(form):
     is_cut = isinstance(form, int)
 
     def chosen(rnn, x, batch, is_kept):
-        cannot = batch is None or not batch.rows or (form == "packed" and batch.has_empty)
+        cannot = (
+            batch is None or not batch.rows or (form == "packed" and batch.has_empty)
+        )
         return "padded" if cannot else "segments" if is_cut else form
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(unittest.mock.patch.object(rnn_choice, "form", chosen))
-        stack.enter_context(unittest.mock.patch.object(rnn_choice, "SEGMENTS", form if is_cut else 4))
-        stack.enter_context(unittest.mock.patch.object(packing, "keeps", lambda *_: True))
+        stack.enter_context(
+            unittest.mock.patch.object(rnn_choice, "SEGMENTS", form if is_cut else 4)
+        )
+        stack.enter_context(
+            unittest.mock.patch.object(packing, "keeps", lambda *_: True)
+        )
         yield
 
 
 def leaves(value):
-    return [value] if isinstance(value, torch.Tensor) else [leaf for part in value or () for leaf in leaves(part)]
+    return (
+        [value]
+        if isinstance(value, torch.Tensor)
+        else [leaf for part in value or () for leaf in leaves(part)]
+    )
 
 
 def some(states, rows):
     return (
         states
         if states is None
-        else tuple(s[:, rows] for s in states) if isinstance(states, tuple) else states[:, rows]
+        else tuple(s[:, rows] for s in states)
+        if isinstance(states, tuple)
+        else states[:, rows]
     )
 
 
@@ -79,16 +111,25 @@ def packed(rnn, x, lengths, hx, steps):
     """PyTorch's way, for the rows with a length. The other rows have zeros, and keep their states."""
     first, rows = rnn.batch_first, (lengths > 0).nonzero().flatten().to(x.device)
     pack = pytorch.pack_padded_sequence(
-        x.index_select(1 - first, rows), lengths[rows.cpu()], first, enforce_sorted=False
+        x.index_select(1 - first, rows),
+        lengths[rows.cpu()],
+        first,
+        enforce_sorted=False,
     )
-    found, states = torch.nn.modules.rnn.__dict__[rnn.mode.partition("_")[0]].forward(rnn, pack, some(hx, rows))
+    found, states = torch.nn.modules.rnn.__dict__[rnn.mode.partition("_")[0]].forward(
+        rnn, pack, some(hx, rows)
+    )
     found = pytorch.pad_packed_sequence(found, first, total_length=steps)[0]
     shape = list(found.shape)
     shape[1 - first] = len(lengths)
     output = found.new_zeros(shape).index_copy(1 - first, rows, found)
     ends = []
     for n, state in enumerate(leaves(states)):
-        given = leaves(hx)[n] if hx is not None else state.new_zeros(len(state), len(lengths), state.shape[2])
+        given = (
+            leaves(hx)[n]
+            if hx is not None
+            else state.new_zeros(len(state), len(lengths), state.shape[2])
+        )
         ends.append(given.index_copy(1, rows, state))
     return output, *ends
 
@@ -99,8 +140,11 @@ def run(rnn, x, lengths, hx, c, steps):
     if c["way"] == "lengths":
         output, states = rnn(x, hx, lengths=given)
     else:
-        pack, unpack = (dt.pack_padded_sequence, dt.pad_packed_sequence) if c["way"] == "ours" else (
-            pytorch.pack_padded_sequence, pytorch.pad_packed_sequence)  # fmt: skip
+        pack, unpack = (
+            (dt.pack_padded_sequence, dt.pad_packed_sequence)
+            if c["way"] == "ours"
+            else (pytorch.pack_padded_sequence, pytorch.pad_packed_sequence)
+        )
         output, states = rnn(pack(x, given, first, enforce_sorted=c["is_sorted"]), hx)
         output, counts = unpack(output, first, total_length=steps)
         assert torch.equal(counts.cpu(), lengths), (counts, lengths)
@@ -116,7 +160,9 @@ def compare(c, seed, device, dtype=torch.float64):
     lengths = torch.tensor(c["lengths"])
     x = torch.randn(steps, batch, features, **like)
     x[(torch.arange(steps)[:, None] >= lengths).to(device)] = c["padding"]
-    x = (x.transpose(0, 1).contiguous() if rnn.batch_first else x).requires_grad_(c["grad"])
+    x = (x.transpose(0, 1).contiguous() if rnn.batch_first else x).requires_grad_(
+        c["grad"]
+    )
     rows, size = rnn.num_layers * (1 + rnn.bidirectional), rnn.proj_size or hidden
     hx = None
     if c["hx"]:
@@ -129,12 +175,21 @@ def compare(c, seed, device, dtype=torch.float64):
     for ours in (True, False):
         forced = contextlib.nullcontext() if c["form"] is None else running(c["form"])
         with forced, torch.set_grad_enabled(c["grad"]):
-            found = run(rnn, x, lengths, hx, c, steps) if ours else packed(rnn, x, lengths, hx, steps)
+            found = (
+                run(rnn, x, lengths, hx, c, steps)
+                if ours
+                else packed(rnn, x, lengths, hx, steps)
+            )
         of = []
         if c["grad"]:
-            weights = [torch.arange(1.0, 1 + part.numel(), **like).sin().view(part.shape) for part in found]
+            weights = [
+                torch.arange(1.0, 1 + part.numel(), **like).sin().view(part.shape)
+                for part in found
+            ]
             total = sum((part * weight).sum() for part, weight in zip(found, weights))
-            of = torch.autograd.grad(total, [x, *leaves(hx), *rnn.parameters()], allow_unused=True)
+            of = torch.autograd.grad(
+                total, [x, *leaves(hx), *rnn.parameters()], allow_unused=True
+            )
             of = [part if part is not None else torch.zeros(()) for part in of]
         results.append([*found, *of])
     worst = 0.0
@@ -150,15 +205,23 @@ def precision(c, seed, device, dtype, autocast=None):
     """The error of this library and that of packing, against packing in float64: relative, the worst of all results."""
     steps, batch, features, hidden = c["size"]
     torch.manual_seed(seed)
-    exact = getattr(dt, c["kind"])(features, hidden, **c["options"], device=device, dtype=torch.float64)
-    lengths, x = torch.tensor(c["lengths"]), torch.randn(steps, batch, features, device=device, dtype=torch.float64)
+    exact = getattr(dt, c["kind"])(
+        features, hidden, **c["options"], device=device, dtype=torch.float64
+    )
+    lengths, x = (
+        torch.tensor(c["lengths"]),
+        torch.randn(steps, batch, features, device=device, dtype=torch.float64),
+    )
     x = x.transpose(0, 1).contiguous() if exact.batch_first else x
     results = []
     for way, kind in ((None, torch.float64), (None, dtype), ("ours", dtype)):
         rnn = copy.deepcopy(exact).to(kind)
         one = x.to(kind).requires_grad_()
-        with running("padded"), torch.autocast(
-            "cuda", autocast, enabled=bool(autocast and kind != torch.float64)
+        with (
+            running("padded"),
+            torch.autocast(
+                "cuda", autocast, enabled=bool(autocast and kind != torch.float64)
+            ),
         ):
             found = (
                 packed(rnn, one, lengths, None, steps)
@@ -166,11 +229,26 @@ def precision(c, seed, device, dtype, autocast=None):
                 else run(rnn, one, lengths, None, {**c, "way": way}, steps)
             )
         total = sum(
-            (part.double() * torch.arange(1.0, 1 + part.numel(), device=device).sin().view(part.shape)).sum()
+            (
+                part.double()
+                * torch.arange(1.0, 1 + part.numel(), device=device)
+                .sin()
+                .view(part.shape)
+            ).sum()
             for part in found
         )
-        results.append([part.double() for part in (*found, *torch.autograd.grad(total, [one, *rnn.parameters()]))])
-    error = lambda found: max(((a - b).norm() / (b.norm() + 1e-30)).item() for a, b in zip(found, results[0]))
+        results.append(
+            [
+                part.double()
+                for part in (
+                    *found,
+                    *torch.autograd.grad(total, [one, *rnn.parameters()]),
+                )
+            ]
+        )
+    error = lambda found: max(
+        ((a - b).norm() / (b.norm() + 1e-30)).item() for a, b in zip(found, results[0])
+    )
     return error(results[2]), error(results[1])
 
 
@@ -179,11 +257,24 @@ def precisions(seed, count, device):
     draw, ratios = random.Random(seed), []
     for n in range(count):
         c = pick(draw, device)
-        c["lengths"], c["on_device"], c["is_sorted"] = [max(1, length) for length in c["lengths"]], False, False
+        c["lengths"], c["on_device"], c["is_sorted"] = (
+            [max(1, length) for length in c["lengths"]],
+            False,
+            False,
+        )
         if draw.random() < 0.3:
-            c["size"] = (*c["size"][:2], 128, 128 if "proj_size" in c["options"] else draw.choice((128, 256)))
+            c["size"] = (
+                *c["size"][:2],
+                128,
+                128 if "proj_size" in c["options"] else draw.choice((128, 256)),
+            )
         dtype, autocast = draw.choice(
-            ((torch.float32, None), (torch.float16, None), (torch.bfloat16, None), (torch.float32, torch.float16))
+            (
+                (torch.float32, None),
+                (torch.float16, None),
+                (torch.bfloat16, None),
+                (torch.float32, torch.float16),
+            )
         )
         ours, theirs = precision(c, seed + n, device, dtype, autocast)
         ratios.append(ours / theirs if theirs else 1.0 if not ours else float("inf"))
@@ -207,7 +298,9 @@ def main(seed, count, device):
         if not (isinstance(error, float) and error < 1e-9):
             differ += 1
             print(n, error, c, flush=True)
-    print(f"{count} configurations of seed {seed} on {device}: {differ} differ from packing")
+    print(
+        f"{count} configurations of seed {seed} on {device}: {differ} differ from packing"
+    )
     return differ
 
 
@@ -217,5 +310,11 @@ if __name__ == "__main__":
     if given[3:] == ["precision"]:
         sys.exit(precisions(int(given[0]), int(given[1]), given[2]))
     sys.exit(
-        bool(main(int(given[0]) if given else 1, int(given[1]) if given[1:] else 500, given[2] if given[2:] else "cpu"))
+        bool(
+            main(
+                int(given[0]) if given else 1,
+                int(given[1]) if given[1:] else 500,
+                given[2] if given[2:] else "cpu",
+            )
+        )
     )

@@ -39,13 +39,36 @@ def count(name):
     """How often XLA calls the handler for `RUNS` runs of a program with `CALLS` reversals."""
     cuda = jax.default_backend() != "cpu"
     with tempfile.TemporaryDirectory() as folder:
-        source, target = pathlib.Path(folder, "counting.c"), pathlib.Path(folder, "counting.so")
+        source, target = (
+            pathlib.Path(folder, "counting.c"),
+            pathlib.Path(folder, "counting.so"),
+        )
         source.write_text(COUNTING)
-        subprocess.run(["cc", "-shared", "-fPIC", "-I", jax.ffi.include_dir(), source, "-o", target], check=True)
+        subprocess.run(
+            [
+                "cc",
+                "-shared",
+                "-fPIC",
+                "-I",
+                jax.ffi.include_dir(),
+                source,
+                "-o",
+                target,
+            ],
+            check=True,
+        )
         counting = ctypes.CDLL(str(target))
-    handler = getattr(lib.library, f"dml_cuda_xla_reverse_subsequences_{'cuda' if cuda else 'cpu'}")
-    ctypes.c_void_p.in_dll(counting, "handler").value = ctypes.cast(handler, ctypes.c_void_p).value
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(counting, name)), platform="CUDA" if cuda else "cpu")
+    handler = getattr(
+        lib.library, f"dml_cuda_xla_reverse_subsequences_{'cuda' if cuda else 'cpu'}"
+    )
+    ctypes.c_void_p.in_dll(counting, "handler").value = ctypes.cast(
+        handler, ctypes.c_void_p
+    ).value
+    jax.ffi.register_ffi_target(
+        name,
+        jax.ffi.pycapsule(getattr(counting, name)),
+        platform="CUDA" if cuda else "cpu",
+    )
 
     @jax.jit
     def chain(x, lengths):
@@ -55,7 +78,10 @@ def count(name):
 
     cases = []
     for shift in range(2):
-        x, lengths = jnp.arange(240.0).reshape(4, 60) + shift, jnp.array([[3], [50], [0], [20]]) + shift
+        x, lengths = (
+            jnp.arange(240.0).reshape(4, 60) + shift,
+            jnp.array([[3], [50], [0], [20]]) + shift,
+        )
         required = x
         for k in range(CALLS):
             required = gather(required, lengths + k, 1)
@@ -77,7 +103,9 @@ class Graph(unittest.TestCase):
                 done = run_python(__file__, name, XLA_FLAGS=flags)
                 self.assertEqual(done.returncode, 0, done.stderr[-3000:])
                 calls[name] = int(done.stdout.split()[-1])
-            print(f"XLA_FLAGS=\"{flags}\": the handler's calls for {every} reversals: {calls['counted']}, not marked {calls['unmarked']}")
+            print(
+                f'XLA_FLAGS="{flags}": the handler\'s calls for {every} reversals: {calls["counted"]}, not marked {calls["unmarked"]}'
+            )
             self.assertEqual(calls["unmarked"], every)
             if jax.default_backend() == "cpu":
                 self.assertEqual(calls["counted"], every)

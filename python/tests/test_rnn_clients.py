@@ -54,7 +54,12 @@ class Packs(unittest.TestCase):
         for device in DEVICES:
             pack = dt.pack_padded_sequence(self.x, LENGTHS, enforce_sorted=False)
             found = type(pack)(part.to(device) for part in pack)
-            self.same(found, pytorch.pack_padded_sequence(self.x.to(device), LENGTHS, enforce_sorted=False))
+            self.same(
+                found,
+                pytorch.pack_padded_sequence(
+                    self.x.to(device), LENGTHS, enforce_sorted=False
+                ),
+            )
 
     def test_data_that_is_read_after_a_call_warns_of_its_gradient(self):
         lstm, x = dt.LSTM(4, 5), self.x.requires_grad_()
@@ -63,14 +68,19 @@ class Packs(unittest.TestCase):
         for use, read in itertools.product(uses, reads):
             pack = dt.pack_padded_sequence(x, LENGTHS)
             use(pack)
-            with self.assertWarnsRegex(UserWarning, "^a call took this pack.* Read data before the call$"):
+            with self.assertWarnsRegex(
+                UserWarning, "^a call took this pack.* Read data before the call$"
+            ):
                 read(pack)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             pack = dt.pack_padded_sequence(x, LENGTHS)
             data, output = pack.data, lstm(pack)[0]
             self.assertTrue(torch.autograd.grad(output.data.sum(), data)[0].any())
-            for of in (x.detach(), x):  # without gradients, and by pickle, which has none
+            for of in (
+                x.detach(),
+                x,
+            ):  # without gradients, and by pickle, which has none
                 pack = dt.pack_padded_sequence(of, LENGTHS)
                 lstm(pack)[0].data, pickle.dumps(pack)
                 if of is not x:
@@ -89,7 +99,10 @@ class Rnn(abc.ABC, nn.RNNBase):
             return super().forward(x, hx=hx)
         pack_lengths = lengths.where(lengths > 0, torch.ones_like(lengths))
         packed = pytorch.pack_padded_sequence(
-            x, pack_lengths.cpu(), enforce_sorted=enforce_sorted, batch_first=self.batch_first
+            x,
+            pack_lengths.cpu(),
+            enforce_sorted=enforce_sorted,
+            batch_first=self.batch_first,
         )
         packed_out, hidden_state = super().forward(packed, hx=hx)
         if lengths.min() == 0:
@@ -100,7 +113,10 @@ class Rnn(abc.ABC, nn.RNNBase):
 
 class Lstm(Rnn, nn.LSTM):
     def handle_no_encoding(self, hidden_state, no_encoding, initial_hidden_state):
-        return tuple(a.masked_scatter(no_encoding, b) for a, b in zip(hidden_state, initial_hidden_state))
+        return tuple(
+            a.masked_scatter(no_encoding, b)
+            for a, b in zip(hidden_state, initial_hidden_state)
+        )
 
 
 class Gru(Rnn, nn.GRU):
@@ -117,8 +133,13 @@ def results(rnn, x, lengths, hx):
     """Outputs, states and gradients of calls with lengths, with PyTorch's pack, and with this library's."""
     found = []
     rnn.zero_grad()
-    packs = [of.pack_padded_sequence(x, [20, 9, 7], True, False) for of in (pytorch, dt)]
-    for output, states in (rnn(x, hx, lengths, enforce_sorted=False), *(rnn(pack, hx) for pack in packs)):
+    packs = [
+        of.pack_padded_sequence(x, [20, 9, 7], True, False) for of in (pytorch, dt)
+    ]
+    for output, states in (
+        rnn(x, hx, lengths, enforce_sorted=False),
+        *(rnn(pack, hx) for pack in packs),
+    ):
         found += [pytorch.pad_packed_sequence(output)[0], *leaves(states)]
     sum(part.square().sum() for part in found).backward()
     return [*found, *(weight.grad.clone() for weight in rnn.parameters())]
@@ -134,8 +155,17 @@ class Modules(unittest.TestCase):
             required = results(before, x, lengths, hx)
             after = dt.convert_rnns(copy.deepcopy(before))
             self.assertTrue(isinstance(after, kind) and isinstance(after, WithLengths))
-            with running(form), mock.patch.object(rnn_module, "run_padded", side_effect=run_padded) as padded:
-                for same in (after, pickle.loads(pickle.dumps(after)), copy.deepcopy(after)):
+            with (
+                running(form),
+                mock.patch.object(
+                    rnn_module, "run_padded", side_effect=run_padded
+                ) as padded,
+            ):
+                for same in (
+                    after,
+                    pickle.loads(pickle.dumps(after)),
+                    copy.deepcopy(after),
+                ):
                     self.assertIs(type(same), type(after))
                     torch.testing.assert_close(results(same, x, lengths, hx), required)
             self.assertEqual(padded.call_count, 0 if form == "packed" else 9)
@@ -144,15 +174,23 @@ class Modules(unittest.TestCase):
 
     def test_a_subclass_that_changes_what_this_library_calls_is_left_alone(self):
         rnn = OfOwnState(4, 5)
-        with self.assertWarnsRegex(UserWarning, "^the module has a class of its own, test_rnn_clients.OfOwnState, and"):
+        with self.assertWarnsRegex(
+            UserWarning,
+            "^the module has a class of its own, test_rnn_clients.OfOwnState, and",
+        ):
             dt.convert_rnns(rnn)
         self.assertIs(type(rnn), OfOwnState)
 
     def test_a_module_with_a_hook_of_accelerate_is_converted_and_restored(self):
         def add_hook(module):  # accelerate.hooks.add_hook_to_module
             module._old_forward = module.forward
-            new_forward = lambda module, *args, **named: (calls.append(module), module._old_forward(*args, **named))[1]
-            module.forward = functools.update_wrapper(functools.partial(new_forward, module), module._old_forward)
+            new_forward = lambda module, *args, **named: (
+                calls.append(module),
+                module._old_forward(*args, **named),
+            )[1]
+            module.forward = functools.update_wrapper(
+                functools.partial(new_forward, module), module._old_forward
+            )
 
         def remove_hook(module):
             module.forward = module._old_forward
@@ -168,13 +206,18 @@ class Modules(unittest.TestCase):
             self.assertEqual(calls, [rnn, rnn])
             self.assertIs(type(rnn), nn.LSTM)
             remove_hook(rnn)
-            torch.testing.assert_close(dt.convert_rnns(rnn)(x, lengths=[20] * 3), required)
+            torch.testing.assert_close(
+                dt.convert_rnns(rnn)(x, lengths=[20] * 3), required
+            )
             self.assertEqual(len(calls), 2)
 
     def test_a_module_whose_forward_a_program_set_is_left_alone(self):
         rnn = nn.Sequential(nn.LSTM(4, 5))
         before = rnn[0].forward
         rnn[0].forward = lambda *given: before(*given)
-        with self.assertWarnsRegex(UserWarning, "^0 has a forward that was set on the instance, and stays as it is$"):
+        with self.assertWarnsRegex(
+            UserWarning,
+            "^0 has a forward that was set on the instance, and stays as it is$",
+        ):
             dt.convert_rnns(rnn)
         self.assertIs(type(rnn[0]), nn.LSTM)

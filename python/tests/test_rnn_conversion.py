@@ -32,13 +32,17 @@ class TextEncoder(nn.Module):
         self.embedding = nn.Embedding(symbols, channels)
         self.cnn = nn.ModuleList(
             nn.Sequential(
-                parametrizations.weight_norm(nn.Conv1d(channels, channels, kernel, padding=kernel // 2)),
+                parametrizations.weight_norm(
+                    nn.Conv1d(channels, channels, kernel, padding=kernel // 2)
+                ),
                 nn.LeakyReLU(0.2),
                 nn.Dropout(0.2),
             )
             for _ in range(depth)
         )
-        self.lstm = nn.LSTM(channels, channels // 2, 1, batch_first=True, bidirectional=True)
+        self.lstm = nn.LSTM(
+            channels, channels // 2, 1, batch_first=True, bidirectional=True
+        )
 
     def forward(self, x, input_lengths, m):
         x = self.embedding(x).transpose(1, 2)
@@ -62,12 +66,18 @@ class Conversion(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
         warnings.filterwarnings("ignore", "LSTM with projections")
-        self.x, self.lengths = torch.randn(STEPS, BATCH, FEATURES), torch.tensor(LENGTHS)
+        self.x, self.lengths = (
+            torch.randn(STEPS, BATCH, FEATURES),
+            torch.tensor(LENGTHS),
+        )
 
     def check(self, rnn, tolerance=1e-5):
         with running("padded"):
             torch.testing.assert_close(
-                run(rnn, self.x, self.lengths), packed(rnn, self.x, self.lengths), rtol=tolerance, atol=tolerance
+                run(rnn, self.x, self.lengths),
+                packed(rnn, self.x, self.lengths),
+                rtol=tolerance,
+                atol=tolerance,
             )
 
     def test_everything_stays_but_the_class(self):
@@ -76,7 +86,11 @@ class Conversion(unittest.TestCase):
             before = {name: id(value) for name, value in root.named_parameters()}
             root.register_forward_hook(lambda *_: calls.append(1))
             model = nn.Sequential(
-                nn.Linear(2, 2), root, nn.ModuleDict({"again": root, "other": kind(3, 4, 2, bidirectional=True)})
+                nn.Linear(2, 2),
+                root,
+                nn.ModuleDict(
+                    {"again": root, "other": kind(3, 4, 2, bidirectional=True)}
+                ),
             )
             names = list(model.state_dict())
             self.assertIs(dt.convert_rnns(model), model)
@@ -84,7 +98,9 @@ class Conversion(unittest.TestCase):
             self.assertIs(type(root), getattr(dt, kind.__name__))
             self.assertIs(type(model[2]["other"]), type(root))
             self.assertIsInstance(root, kind)
-            self.assertEqual({name: id(value) for name, value in root.named_parameters()}, before)
+            self.assertEqual(
+                {name: id(value) for name, value in root.named_parameters()}, before
+            )
             self.assertEqual(list(model.state_dict()), names)
             self.check(root)
             self.assertTrue(calls)
@@ -94,25 +110,35 @@ class Conversion(unittest.TestCase):
 
     def test_what_is_left_alone_is_named(self):
         with self.assertWarnsRegex(
-            UserWarning, r"^0 has a class of its own, test_rnn_conversion.Own, and stays as it is$"
+            UserWarning,
+            r"^0 has a class of its own, test_rnn_conversion.Own, and stays as it is$",
         ):
             model = dt.convert_rnns(nn.Sequential(Own(2, 3), nn.LSTMCell(2, 3)))
         self.assertIs(type(model[0]), Own)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            quantized = torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.LSTM(2, 3)))
-        with self.assertWarnsRegex(UserWarning, r"^0 is quantized, torch.ao.nn.quantized.dynamic"):
+            quantized = torch.ao.quantization.quantize_dynamic(
+                nn.Sequential(nn.LSTM(2, 3))
+            )
+        with self.assertWarnsRegex(
+            UserWarning, r"^0 is quantized, torch.ao.nn.quantized.dynamic"
+        ):
             dt.convert_rnns(quantized)
 
     def test_a_model_without_rnns_warns(self):
-        with self.assertWarnsRegex(UserWarning, "^Sequential has no torch.nn.LSTM, GRU or RNN among its modules"):
+        with self.assertWarnsRegex(
+            UserWarning,
+            "^Sequential has no torch.nn.LSTM, GRU or RNN among its modules",
+        ):
             dt.convert_rnns(nn.Sequential(nn.Linear(2, 2), nn.LSTMCell(2, 3)))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             dt.convert_rnns(dt.LSTM(2, 3))
 
     def test_what_is_restored_is_pytorchs(self):
-        model = nn.Sequential(nn.LSTM(FEATURES, HIDDEN), nn.GRU(HIDDEN, HIDDEN), dt.RNN(HIDDEN, HIDDEN))
+        model = nn.Sequential(
+            nn.LSTM(FEATURES, HIDDEN), nn.GRU(HIDDEN, HIDDEN), dt.RNN(HIDDEN, HIDDEN)
+        )
         dt.convert_rnns(model[:2])
         model[1](model[0](self.x, lengths=self.lengths)[0], lengths=self.lengths)
         weights = [id(weight) for weight in model.parameters()]
@@ -124,13 +150,30 @@ class Conversion(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             torch.save(model, f"{folder}/model")
             program = "import sys, torch; torch.load(sys.argv[1], weights_only=False); assert 'dml_cuda' not in sys.modules"
-            subprocess.run([sys.executable, "-I", "-W", "ignore", "-c", program, f"{folder}/model"], check=True)
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-I",
+                    "-W",
+                    "ignore",
+                    "-c",
+                    program,
+                    f"{folder}/model",
+                ],
+                check=True,
+            )
         self.check(dt.convert_rnns(model)[0])
-        self.assertTrue(torch.ao.quantization.quantize_dynamic(dt.restore_rnns(model))[0].__module__.startswith("torch.ao"))
+        self.assertTrue(
+            torch.ao.quantization.quantize_dynamic(dt.restore_rnns(model))[
+                0
+            ].__module__.startswith("torch.ao")
+        )
 
     def test_parametrized_modules_are_restored(self):
         for kind in (nn.LSTM, dt.LSTM):
-            rnn = dt.convert_rnns(parametrizations.weight_norm(kind(FEATURES, HIDDEN), "weight_hh_l0"))
+            rnn = dt.convert_rnns(
+                parametrizations.weight_norm(kind(FEATURES, HIDDEN), "weight_hh_l0")
+            )
             parametrizations.weight_norm(rnn, "weight_ih_l0")
             required = rnn(self.x)
             dt.restore_rnns(rnn)
@@ -146,25 +189,35 @@ class Conversion(unittest.TestCase):
 
         both = Both(FEATURES, HIDDEN)
         torch.testing.assert_close(both(self.x)[0], both._plain(self.x + 1, None)[0])
-        with self.assertWarnsRegex(UserWarning, "the module has a class of its own, .*Both, and stays as it is"):
+        with self.assertWarnsRegex(
+            UserWarning, "the module has a class of its own, .*Both, and stays as it is"
+        ):
             dt.restore_rnns(both)
         with self.assertRaises(Exception):  # and not another program
             torch.jit.script(both)
 
     def test_quantization_after_the_conversion_warns(self):
         with self.assertWarnsRegex(
-            UserWarning, r"dml_cuda.torch.LSTM stays as it is, because quantization knows only torch.nn.LSTM"
+            UserWarning,
+            r"dml_cuda.torch.LSTM stays as it is, because quantization knows only torch.nn.LSTM",
         ):
-            model = torch.ao.quantization.quantize_dynamic(nn.Sequential(dt.LSTM(FEATURES, HIDDEN), nn.Linear(2, 2)))
+            model = torch.ao.quantization.quantize_dynamic(
+                nn.Sequential(dt.LSTM(FEATURES, HIDDEN), nn.Linear(2, 2))
+            )
         self.check(model[0])
 
     def test_parametrized_modules_keep_their_properties(self):
         for kind in (nn.LSTM, nn.GRU):
-            rnn = parametrizations.weight_norm(kind(FEATURES, HIDDEN, bidirectional=True), "weight_hh_l0")
+            rnn = parametrizations.weight_norm(
+                kind(FEATURES, HIDDEN, bidirectional=True), "weight_hh_l0"
+            )
             names = list(rnn.state_dict())
             dt.convert_rnns(rnn)
             self.assertEqual(list(rnn.state_dict()), names)
-            self.assertTrue(parametrize.is_parametrized(rnn) and isinstance(rnn, getattr(dt, kind.__name__)))
+            self.assertTrue(
+                parametrize.is_parametrized(rnn)
+                and isinstance(rnn, getattr(dt, kind.__name__))
+            )
             with torch.no_grad():
                 rnn.parametrizations.weight_hh_l0.original0.mul_(2)
             self.check(rnn)
@@ -201,15 +254,31 @@ class Conversion(unittest.TestCase):
             with self.subTest(name):
                 rnn = kind(FEATURES, HIDDEN, 2, bidirectional=True, **options)
                 required = run(rnn, self.x, self.lengths)
-                for same in (copy.deepcopy(rnn), pickle.loads(pickle.dumps(rnn)), copy.copy(rnn), rnn.to("cpu")):
+                for same in (
+                    copy.deepcopy(rnn),
+                    pickle.loads(pickle.dumps(rnn)),
+                    copy.copy(rnn),
+                    rnn.to("cpu"),
+                ):
                     self.assertIs(type(same), kind)
-                    torch.testing.assert_close(run(same, self.x, self.lengths), required)
-                zeros = {name: torch.zeros_like(value) for name, value in rnn.state_dict().items()}
-                found = torch.func.functional_call(rnn, zeros, (self.x,), {"lengths": self.lengths})
+                    torch.testing.assert_close(
+                        run(same, self.x, self.lengths), required
+                    )
+                zeros = {
+                    name: torch.zeros_like(value)
+                    for name, value in rnn.state_dict().items()
+                }
+                found = torch.func.functional_call(
+                    rnn, zeros, (self.x,), {"lengths": self.lengths}
+                )
                 self.assertFalse(any(part.any() for part in leaves(found)))
                 double = copy.deepcopy(rnn).double()
                 torch.testing.assert_close(
-                    [part.float() for part in run(double, self.x.double(), self.lengths)], list(required)
+                    [
+                        part.float()
+                        for part in run(double, self.x.double(), self.lengths)
+                    ],
+                    list(required),
                 )
                 rnn.weight_hh_l0 = nn.Parameter(torch.zeros_like(rnn.weight_hh_l0))
                 self.check(rnn)
@@ -231,9 +300,15 @@ class Conversion(unittest.TestCase):
     def test_checkpoints(self):
         import torch.distributed.checkpoint as dcp
 
-        before = nn.Sequential(nn.Linear(FEATURES, FEATURES), nn.LSTM(FEATURES, HIDDEN, 2, bidirectional=True))
+        before = nn.Sequential(
+            nn.Linear(FEATURES, FEATURES),
+            nn.LSTM(FEATURES, HIDDEN, 2, bidirectional=True),
+        )
         for converted in (False, True):
-            after = nn.Sequential(nn.Linear(FEATURES, FEATURES), nn.LSTM(FEATURES, HIDDEN, 2, bidirectional=True))
+            after = nn.Sequential(
+                nn.Linear(FEATURES, FEATURES),
+                nn.LSTM(FEATURES, HIDDEN, 2, bidirectional=True),
+            )
             if converted:
                 dt.convert_rnns(after)
             with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -250,10 +325,17 @@ class Conversion(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 save_model(before, f"{folder}/model.safetensors")
                 after = dt.convert_rnns(
-                    nn.Sequential(nn.Linear(FEATURES, FEATURES), nn.LSTM(FEATURES, HIDDEN, 2, bidirectional=True))
+                    nn.Sequential(
+                        nn.Linear(FEATURES, FEATURES),
+                        nn.LSTM(FEATURES, HIDDEN, 2, bidirectional=True),
+                    )
                 )
-                self.assertEqual(load_model(after, f"{folder}/model.safetensors"), (set(), []))
-                self.assertTrue(torch.equal(after[1].weight_hh_l1, before[1].weight_hh_l1))
+                self.assertEqual(
+                    load_model(after, f"{folder}/model.safetensors"), (set(), [])
+                )
+                self.assertTrue(
+                    torch.equal(after[1].weight_hh_l1, before[1].weight_hh_l1)
+                )
 
     def test_from_pretrained(self):
         if not importlib.util.find_spec("transformers"):
@@ -273,7 +355,9 @@ class Conversion(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             before = Model(PretrainedConfig())
             before.save_pretrained(folder)
-            after, report = Model.from_pretrained(folder, convert=True, output_loading_info=True)
+            after, report = Model.from_pretrained(
+                folder, convert=True, output_loading_info=True
+            )
             self.assertFalse(report["missing_keys"] or report["unexpected_keys"])
             self.assertIs(type(after.rnn), dt.LSTM)
             for a, b in zip(after.parameters(), before.parameters()):
@@ -284,6 +368,10 @@ class Conversion(unittest.TestCase):
         replica = model._replicate_for_data_parallel()
         for name, weight in model.named_parameters():
             setattr(replica, name, weight * 1)
-        replica._flat_weights = [getattr(replica, name) for name in model._flat_weights_names]
+        replica._flat_weights = [
+            getattr(replica, name) for name in model._flat_weights_names
+        ]
         x = self.x.transpose(0, 1)
-        torch.testing.assert_close(replica(x, lengths=self.lengths), model(x, lengths=self.lengths))
+        torch.testing.assert_close(
+            replica(x, lengths=self.lengths), model(x, lengths=self.lengths)
+        )

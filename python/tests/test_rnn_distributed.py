@@ -21,8 +21,11 @@ NEAR = {"atol": 1e-4, "rtol": 1e-4}  # cuDNN's two forms round differently
 def run(model, x, lengths, way):
     if way == "lengths":
         return model(x, lengths=lengths)[0]
-    pack, unpack = (dt.pack_padded_sequence, dt.pad_packed_sequence) if way == "ours" else (
-        pytorch.pack_padded_sequence, pytorch.pad_packed_sequence)  # fmt: skip
+    pack, unpack = (
+        (dt.pack_padded_sequence, dt.pad_packed_sequence)
+        if way == "ours"
+        else (pytorch.pack_padded_sequence, pytorch.pad_packed_sequence)
+    )
     return unpack(model(pack(x, lengths, enforce_sorted=False))[0])[0]
 
 
@@ -32,12 +35,20 @@ def process(rank, folder):
         torch.cuda.set_device(device)
         torch.backends.cudnn.allow_tf32 = False
     store = f"file://{folder}/store"
-    dist.init_process_group("nccl" if GPUS > 1 else "gloo", init_method=store, rank=rank, world_size=2)
+    dist.init_process_group(
+        "nccl" if GPUS > 1 else "gloo", init_method=store, rank=rank, world_size=2
+    )
     torch.manual_seed(0)
     rnn = torch.nn.LSTM(6, 8, num_layers=2, bidirectional=True).to(device)
-    data = [(torch.randn(STEPS, 4, 6).to(device), torch.tensor(lengths)) for lengths in LENGTHS]
+    data = [
+        (torch.randn(STEPS, 4, 6).to(device), torch.tensor(lengths))
+        for lengths in LENGTHS
+    ]
     mesh = dist.device_mesh.init_device_mesh(device.type, (2,))
-    wrappers = torch.nn.parallel.DistributedDataParallel, lambda module: fully_shard(module, mesh=mesh)
+    wrappers = (
+        torch.nn.parallel.DistributedDataParallel,
+        lambda module: fully_shard(module, mesh=mesh),
+    )
     converted = dt.convert_rnns(copy.deepcopy(rnn))
     of_rank = run(rnn, *data[rank], "theirs").detach()
     for wrap in wrappers:
@@ -48,8 +59,13 @@ def process(rank, folder):
             output = run(model, *data[rank], way)
             torch.testing.assert_close(output, of_rank, **NEAR)
             output.sin().sum().backward()
-            for weight, same in zip(model.parameters(), required.parameters(), strict=True):
-                pair = (getattr(part.grad, "full_tensor", lambda grad=part.grad: grad)() for part in (weight, same))
+            for weight, same in zip(
+                model.parameters(), required.parameters(), strict=True
+            ):
+                pair = (
+                    getattr(part.grad, "full_tensor", lambda grad=part.grad: grad)()
+                    for part in (weight, same)
+                )
                 torch.testing.assert_close(*pair, **NEAR)
 
     # A checkpoint of PyTorch's module fits the converted one, sharded or not.
@@ -72,7 +88,9 @@ class Distributed(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             torch.multiprocessing.spawn(process, (folder,), nprocs=2)
 
-    @unittest.skipIf(GPUS < 2, "fewer than two GPUs" if GPUS else "no PyTorch with a GPU")
+    @unittest.skipIf(
+        GPUS < 2, "fewer than two GPUs" if GPUS else "no PyTorch with a GPU"
+    )
     def test_two_gpus_of_one_process(self):
         x, lengths = torch.randn(STEPS, 4, 6), torch.tensor(LENGTHS[0])
         rnn = dt.LSTM(6, 8, bidirectional=True)
@@ -82,11 +100,15 @@ class Distributed(unittest.TestCase):
                 for device in ("cuda:1", "cuda:0"):  # a module that moves
                     for of_lengths in (lengths, lengths.to(device)):
                         output = rnn.to(device)(x.to(device), lengths=of_lengths)[0]
-                        torch.testing.assert_close(output.cpu(), required, atol=1e-2, rtol=1e-2)
+                        torch.testing.assert_close(
+                            output.cpu(), required, atol=1e-2, rtol=1e-2
+                        )
         first = dt.LSTM(6, 8, bidirectional=True, batch_first=True).to("cuda:0")
         first.load_state_dict(rnn.state_dict())
         batch = x.transpose(0, 1).contiguous().to("cuda:0")
         output, _ = torch.nn.DataParallel(first)(batch, lengths=lengths.to("cuda:0"))
-        torch.testing.assert_close(output.transpose(0, 1).cpu(), required, atol=1e-2, rtol=1e-2)
+        torch.testing.assert_close(
+            output.transpose(0, 1).cpu(), required, atol=1e-2, rtol=1e-2
+        )
         output.sum().backward()
         self.assertTrue(all(weight.grad is not None for weight in first.parameters()))

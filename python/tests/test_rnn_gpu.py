@@ -21,24 +21,41 @@ class OnAGpu(unittest.TestCase):
         torch.manual_seed(0)
 
     def module(self, kind=None, dtype=None, layers=2, **options):
-        return (kind or dt.LSTM)(FEATURES, HIDDEN, layers, bidirectional=True, **options).to("cuda", dtype or torch.float32)
+        return (kind or dt.LSTM)(
+            FEATURES, HIDDEN, layers, bidirectional=True, **options
+        ).to("cuda", dtype or torch.float32)
 
     def arguments(self, dtype=None):
-        return torch.randn(STEPS, BATCH, FEATURES, device="cuda", dtype=dtype), torch.tensor(LENGTHS, device="cuda")
+        return torch.randn(
+            STEPS, BATCH, FEATURES, device="cuda", dtype=dtype
+        ), torch.tensor(LENGTHS, device="cuda")
 
     def complaints(self, call):
         """PyTorch's warnings that the weights are not one block for cuDNN."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             call()
-        return [str(warning.message) for warning in caught if "contiguous chunk" in str(warning.message)]
+        return [
+            str(warning.message)
+            for warning in caught
+            if "contiguous chunk" in str(warning.message)
+        ]
 
     def test_the_weights_of_a_pass_are_one_block_for_cudnn(self):
         for (name, kind, options), dtype, bias, form in itertools.product(
-            kinds(), (torch.float32, torch.float16), (True, False), ("one_pass", "two_passes")
+            kinds(),
+            (torch.float32, torch.float16),
+            (True, False),
+            ("one_pass", "two_passes"),
         ):
-            with self.subTest(name, dtype=dtype, bias=bias, form=form), mock.patch.dict(os.environ, DML_CUDA_RNN=form):
-                module, (x, lengths) = self.module(kind, dtype, bias=bias, **options), self.arguments(dtype)
+            with (
+                self.subTest(name, dtype=dtype, bias=bias, form=form),
+                mock.patch.dict(os.environ, DML_CUDA_RNN=form),
+            ):
+                module, (x, lengths) = (
+                    self.module(kind, dtype, bias=bias, **options),
+                    self.arguments(dtype),
+                )
 
                 def train(module=module, x=x, lengths=lengths):
                     module(x, lengths=lengths)[0].float().square().sum().backward()
@@ -46,10 +63,20 @@ class OnAGpu(unittest.TestCase):
                 self.assertEqual(self.complaints(train), [])
                 torch.optim.SGD(module.parameters(), lr=0.01).step()
                 self.assertEqual(self.complaints(train), [])
-                self.assertEqual(self.complaints(lambda: module(x)), [])  # PyTorch's layout stays
-                for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
-                    self.assertEqual(self.complaints(lambda other=other: other(x, lengths=lengths)), [])
-                    self.assertNotEqual(self.complaints(lambda other=other: other(x)), [])  # as PyTorch's copies
+                self.assertEqual(
+                    self.complaints(lambda: module(x)), []
+                )  # PyTorch's layout stays
+                for other in (
+                    copy.deepcopy(module),
+                    pickle.loads(pickle.dumps(module)),
+                ):
+                    self.assertEqual(
+                        self.complaints(lambda other=other: other(x, lengths=lengths)),
+                        [],
+                    )
+                    self.assertNotEqual(
+                        self.complaints(lambda other=other: other(x)), []
+                    )  # as PyTorch's copies
 
     def test_writes_that_change_no_version_are_seen(self):
         module, (x, lengths) = self.module().eval(), self.arguments()
@@ -59,13 +86,18 @@ class OnAGpu(unittest.TestCase):
                 weight.data.mul_(0.5)
             second = module(x, lengths=lengths)[0]
             self.assertFalse(torch.equal(first, second))
-            torch.testing.assert_close(second, packed(module, x, lengths)[0], rtol=5e-3, atol=5e-3)
+            torch.testing.assert_close(
+                second, packed(module, x, lengths)[0], rtol=5e-3, atol=5e-3
+            )
             with torch.inference_mode():
                 inferred = torch.nn.utils.parameters_to_vector(module.parameters())
             module.weight_ih_l0.data.copy_(torch.full_like(module.weight_ih_l0, 0.1))
             self.assertFalse(torch.equal(module(x, lengths=lengths)[0], second))
             self.assertTrue(inferred.is_inference())
-            graph, optimizer = torch.cuda.CUDAGraph(), torch.optim.SGD(module.parameters(), 0.1)
+            graph, optimizer = (
+                torch.cuda.CUDAGraph(),
+                torch.optim.SGD(module.parameters(), 0.1),
+            )
             for weight in module.parameters():
                 weight.grad = torch.ones_like(weight)
             torch.cuda.synchronize()
@@ -74,21 +106,36 @@ class OnAGpu(unittest.TestCase):
             before = module(x, lengths=lengths)[0]
             graph.replay()
             self.assertFalse(torch.equal(module(x, lengths=lengths)[0], before))
-            found, required = module(x, lengths=lengths)[0], packed(module, x, lengths)[0]
+            found, required = (
+                module(x, lengths=lengths)[0],
+                packed(module, x, lengths)[0],
+            )
             torch.testing.assert_close(found, required, rtol=5e-3, atol=5e-3)
 
     def test_c_n_has_the_same_bits_after_4000_steps_of_padding(self):
-        for dtype, hidden in itertools.product((torch.float16, torch.float32), (64, 128, 256)):
+        for dtype, hidden in itertools.product(
+            (torch.float16, torch.float32), (64, 128, 256)
+        ):
             module = dt.LSTM(128, hidden, 2, bidirectional=True).to("cuda", dtype)
-            x, lengths = torch.randn(4096, 8, 128, device="cuda", dtype=dtype), torch.full((8,), 64, device="cuda")
+            x, lengths = (
+                torch.randn(4096, 8, 128, device="cuda", dtype=dtype),
+                torch.full((8,), 64, device="cuda"),
+            )
             with torch.no_grad():
-                short, long = (module(part, lengths=lengths)[1] for part in (x[:128], x))
+                short, long = (
+                    module(part, lengths=lengths)[1] for part in (x[:128], x)
+                )
             torch.testing.assert_close(long, short, rtol=0, atol=0)
 
     def test_nothing_waits(self):
-        for (name, kind, options), with_states in itertools.product(kinds(), (False, True)):
+        for (name, kind, options), with_states in itertools.product(
+            kinds(), (False, True)
+        ):
             with self.subTest(name, hx=with_states):
-                module, (x, lengths) = self.module(kind, dropout=0.5, **options), self.arguments()
+                module, (x, lengths) = (
+                    self.module(kind, dropout=0.5, **options),
+                    self.arguments(),
+                )
                 hx = states(module, BATCH, device="cuda") if with_states else None
                 module(x, hx, lengths=lengths)[0].sum().backward()
                 torch.cuda.synchronize()
@@ -114,29 +161,51 @@ class OnAGpu(unittest.TestCase):
         self.assertEqual(dt.pad_packed_sequence(kept)[1][2], len(x))
 
     def test_cuda_graphs(self):
-        for (name, kind, options), dtype in itertools.product(kinds(), (torch.float32, torch.float16)):
+        for (name, kind, options), dtype in itertools.product(
+            kinds(), (torch.float32, torch.float16)
+        ):
             with self.subTest(name, dtype=dtype), torch.no_grad():
-                module, (x, lengths) = self.module(kind, dtype, **options).eval(), self.arguments(dtype)
+                module, (x, lengths) = (
+                    self.module(kind, dtype, **options).eval(),
+                    self.arguments(dtype),
+                )
                 run(module, x, lengths)
                 graph = torch.cuda.CUDAGraph()
                 with torch.cuda.graph(graph):
                     found = run(module, x, lengths)
                 for _ in range(3):
-                    x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
+                    (
+                        x.copy_(torch.randn_like(x)),
+                        lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,))),
+                    )
                     graph.replay()
-                    torch.testing.assert_close(found, run(module, x, lengths), rtol=0, atol=0)
+                    torch.testing.assert_close(
+                        found, run(module, x, lengths), rtol=0, atol=0
+                    )
 
     def test_one_pass_is_captured_without_a_warm_up_and_sees_new_weights(self):
         dtypes = torch.float32, torch.float16
-        for (name, kind, options), dtype, bias in itertools.product(kinds(), dtypes, (True, False)):
+        for (name, kind, options), dtype, bias in itertools.product(
+            kinds(), dtypes, (True, False)
+        ):
             with self.subTest(name, dtype=dtype, bias=bias), torch.no_grad():
-                rnn = kind(64, 400, 2, bias=bias, bidirectional=True, **options).to("cuda", dtype).eval()
+                rnn = (
+                    kind(64, 400, 2, bias=bias, bidirectional=True, **options)
+                    .to("cuda", dtype)
+                    .eval()
+                )
                 module, x = rnn, torch.randn(32, BATCH, 64, device="cuda", dtype=dtype)
-                lengths, graph = torch.tensor([32, 0, 7, 31, 1], device="cuda"), torch.cuda.CUDAGraph()
+                lengths, graph = (
+                    torch.tensor([32, 0, 7, 31, 1], device="cuda"),
+                    torch.cuda.CUDAGraph(),
+                )
                 run(module, x, lengths)
 
                 def capture(module=module, x=x, lengths=lengths, graph=graph):
-                    with torch.cuda.graph(graph), mock.patch.dict(os.environ, DML_CUDA_RNN="one_pass"):
+                    with (
+                        torch.cuda.graph(graph),
+                        mock.patch.dict(os.environ, DML_CUDA_RNN="one_pass"),
+                    ):
                         return run(module, x, lengths)
 
                 found = []
@@ -145,25 +214,42 @@ class OnAGpu(unittest.TestCase):
                     for weight in module.parameters():
                         weight.mul_(0.7)
                     graph.replay()
-                    torch.testing.assert_close(found, list(run(module, x, lengths)), rtol=5e-3, atol=5e-3)
+                    torch.testing.assert_close(
+                        found, list(run(module, x, lengths)), rtol=5e-3, atol=5e-3
+                    )
 
     def test_the_form_of_a_captured_call(self):
         if torch.cuda.get_device_capability() != (9, 0):
             self.skipTest("the rule is an H100's and an H200's")
         half, single, double, nn = torch.float16, torch.float32, torch.float64, torch.nn
-        tf32, cudnn = mock.patch.object(padded, "_has_tf32", lambda: True), torch.backends.cudnn
+        tf32, cudnn = (
+            mock.patch.object(padded, "_has_tf32", lambda: True),
+            torch.backends.cudnn,
+        )
         self.assertEqual(padded._has_tf32(), cudnn.allow_tf32)
         for kind, shape, hidden, dtype, required in (
-            (nn.LSTM, (256, 64, 512), 512, single, True), (nn.LSTM, (256, 64, 512), 512, double, False),
-            (nn.LSTM, (256, 16, 512), 512, double, True), (nn.GRU, (200, 8, 512), 1024, half, True),
-            (nn.LSTM, (200, 8, 512), 1024, half, False), (nn.LSTM, (200, 64, 512), 1024, half, True),
-            (nn.LSTM, (200, 8, 80), 1024, half, True), (nn.LSTM, (200, 128, 256), 256, half, False),
-            (nn.GRU, (200, 1, 512), 2048, half, False), (nn.GRU, (200, 1, 512), 2048, single, True),
-            (nn.LSTM, (300, 64, 80), 192, single, False), (nn.LSTM, (300, 64, 80), 192, double, True),
-            (nn.RNN, (300, 64, 80), 384, single, False), (nn.RNN, (300, 64, 80), 400, single, True),
-            (nn.LSTM, (64, 512, 512), 512, single, False), (nn.LSTM, (24, 1, 504), 1024, single, False),
-        ):  # fmt: skip
-            with self.subTest(kind=kind, shape=shape, hidden=hidden, dtype=dtype), tf32, mock.patch.dict(os.environ):
+            (nn.LSTM, (256, 64, 512), 512, single, True),
+            (nn.LSTM, (256, 64, 512), 512, double, False),
+            (nn.LSTM, (256, 16, 512), 512, double, True),
+            (nn.GRU, (200, 8, 512), 1024, half, True),
+            (nn.LSTM, (200, 8, 512), 1024, half, False),
+            (nn.LSTM, (200, 64, 512), 1024, half, True),
+            (nn.LSTM, (200, 8, 80), 1024, half, True),
+            (nn.LSTM, (200, 128, 256), 256, half, False),
+            (nn.GRU, (200, 1, 512), 2048, half, False),
+            (nn.GRU, (200, 1, 512), 2048, single, True),
+            (nn.LSTM, (300, 64, 80), 192, single, False),
+            (nn.LSTM, (300, 64, 80), 192, double, True),
+            (nn.RNN, (300, 64, 80), 384, single, False),
+            (nn.RNN, (300, 64, 80), 400, single, True),
+            (nn.LSTM, (64, 512, 512), 512, single, False),
+            (nn.LSTM, (24, 1, 504), 1024, single, False),
+        ):
+            with (
+                self.subTest(kind=kind, shape=shape, hidden=hidden, dtype=dtype),
+                tf32,
+                mock.patch.dict(os.environ),
+            ):
                 os.environ.pop("DML_CUDA_RNN", None)
                 rnn = kind(shape[2], hidden, bidirectional=True, device="meta")
                 x = torch.empty(shape, device="cuda", dtype=dtype)
@@ -193,10 +279,15 @@ class OnAGpu(unittest.TestCase):
             found = step()
         for _ in range(3):
             with torch.no_grad():
-                x.copy_(torch.randn_like(x)), lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,)))
+                (
+                    x.copy_(torch.randn_like(x)),
+                    lengths.copy_(torch.randint(0, STEPS + 3, (BATCH,))),
+                )
             graph.replay()
             replayed = [value.clone() for value in found]
-            torch.testing.assert_close(replayed, [value.clone() for value in step()], rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(
+                replayed, [value.clone() for value in step()], rtol=1e-5, atol=1e-5
+            )
 
     def test_autocast(self):
         module, (x, lengths) = self.module(), self.arguments()
@@ -204,10 +295,14 @@ class OnAGpu(unittest.TestCase):
             with torch.autocast("cuda", dtype):
                 # PyTorch runs RNNs in float16 under both.
                 required = torch.nn.LSTM(FEATURES, HIDDEN).cuda()(x)[0].dtype
-                output, h_n, _ = run(module, x, lengths, states(module, BATCH, device="cuda"))
+                output, h_n, _ = run(
+                    module, x, lengths, states(module, BATCH, device="cuda")
+                )
                 output.float().sum().backward()
             self.assertEqual((output.dtype, h_n.dtype), (required, required))
-            self.assertTrue(all(weight.grad.isfinite().all() for weight in module.parameters()))
+            self.assertTrue(
+                all(weight.grad.isfinite().all() for weight in module.parameters())
+            )
 
     def test_packs_are_captured(self):
         module, (x, lengths) = self.module().eval(), self.arguments()

@@ -10,7 +10,12 @@ import unittest
 import warnings
 from unittest import mock
 
-from with_torch import CUDA, DEVICES, dt, torch  # first: without PyTorch it skips this module
+from with_torch import (
+    CUDA,
+    DEVICES,
+    dt,
+    torch,
+)  # first: without PyTorch it skips this module
 
 from dml_cuda.torch.packing import Padded
 from random_rnns import running
@@ -65,20 +70,41 @@ class Packing(unittest.TestCase):
             if isinstance(lengths, torch.Tensor) and lengths.is_floating_point():
                 lengths = lengths.tolist()
             found, required = (
-                pack(x, lengths, first, is_sorted) for pack in (dt.pack_padded_sequence, pytorch.pack_padded_sequence)
+                pack(x, lengths, first, is_sorted)
+                for pack in (dt.pack_padded_sequence, pytorch.pack_padded_sequence)
             )
-            self.assertTrue(isinstance(found, PackedSequence) and isinstance(found, tuple) and type(found) is Padded)
-            self.same([found.batch_sizes, found.sorted_indices, found.unsorted_indices], required[1:])
+            self.assertTrue(
+                isinstance(found, PackedSequence)
+                and isinstance(found, tuple)
+                and type(found) is Padded
+            )
+            self.same(
+                [found.batch_sizes, found.sorted_indices, found.unsorted_indices],
+                required[1:],
+            )
             self.assertTrue(found.is_kept)
             for args in (((first,)), (first, -1.0), (not first, 2.0, 8)):
-                a, b = dt.pad_packed_sequence(found, *args), pytorch.pad_packed_sequence(required, *args)
+                a, b = (
+                    dt.pad_packed_sequence(found, *args),
+                    pytorch.pad_packed_sequence(required, *args),
+                )
                 self.same(a, b)
-                self.assertEqual(*((part[0].stride(), part[1].device) for part in (a, b)))
+                self.assertEqual(
+                    *((part[0].stride(), part[1].device) for part in (a, b))
+                )
             self.same(found, required)
             self.assertFalse(found.is_kept)
-            self.same(dt.pad_packed_sequence(found), pytorch.pad_packed_sequence(required))
-            self.assertEqual((len(found), repr(found), found.is_cuda), (4, repr(required), required.is_cuda))
-            self.same([found[0], found[-1], *found[1:3]], [required[0], required[-1], *required[1:3]])
+            self.same(
+                dt.pad_packed_sequence(found), pytorch.pad_packed_sequence(required)
+            )
+            self.assertEqual(
+                (len(found), repr(found), found.is_cuda),
+                (4, repr(required), required.is_cuda),
+            )
+            self.same(
+                [found[0], found[-1], *found[1:3]],
+                [required[0], required[-1], *required[1:3]],
+            )
 
     def test_whoever_reads_a_pack_first_does_not_take_its_gradients(self):
         readers = {
@@ -88,7 +114,11 @@ class Packing(unittest.TestCase):
             "PyTorch's unpacking": pytorch.pad_packed_sequence,
             "a packed pass": dt.GRU(4, 5),
         }
-        contexts = torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(True)
+        contexts = (
+            torch.no_grad,
+            torch.inference_mode,
+            lambda: torch.set_grad_enabled(True),
+        )
         for (name, read), context in itertools.product(readers.items(), contexts):
             with self.subTest(name):
                 x = torch.randn(6, 3, 4, requires_grad=True)
@@ -99,19 +129,28 @@ class Packing(unittest.TestCase):
                 self.assertGreater(x.grad.abs().sum(), 0)
 
     def test_packs_in_checkpoints_and_transforms(self):
-        for rnn, use_reentrant in itertools.product((dt.GRU(4, 5), dt.LSTM(4, 5)), (False, True)):
+        for rnn, use_reentrant in itertools.product(
+            (dt.GRU(4, 5), dt.LSTM(4, 5)), (False, True)
+        ):
             gradients = []
             for of in (pytorch, dt):
-                x, scale = torch.ones(6, 3, 4, requires_grad=True), torch.ones((), requires_grad=True)
+                x, scale = (
+                    torch.ones(6, 3, 4, requires_grad=True),
+                    torch.ones((), requires_grad=True),
+                )
                 pack = of.pack_padded_sequence(x, [6, 2, 4], enforce_sorted=False)
                 run = lambda scale, pack=pack: rnn(pack)[0].data * scale
-                torch.utils.checkpoint.checkpoint(run, scale, use_reentrant=use_reentrant).sum().backward()
+                torch.utils.checkpoint.checkpoint(
+                    run, scale, use_reentrant=use_reentrant
+                ).sum().backward()
                 gradients.append(x.grad)
             torch.testing.assert_close(*gradients)
         for with_gradient in (False, True):
             x = torch.ones(6, 3, 4, requires_grad=with_gradient)
             pack = dt.pack_padded_sequence(x, [6, 2, 4], enforce_sorted=False)
-            torch.func.grad(lambda scale, pack=pack: (pack.data * scale).sum())(torch.ones(()))
+            torch.func.grad(lambda scale, pack=pack: (pack.data * scale).sum())(
+                torch.ones(())
+            )
             self.assertEqual(copy.copy(pack).data.sum(), 48)
             if not with_gradient:
                 self.assertEqual(pickle.loads(pickle.dumps(pack)).data.sum(), 48)
@@ -120,7 +159,9 @@ class Packing(unittest.TestCase):
         for _ in range(40):
             pack = dt.pack_padded_sequence(torch.ones(40, 8, 64), [40] * 8)
             with concurrent.futures.ThreadPoolExecutor(8) as threads:
-                found = list(threads.map(lambda _, pack=pack: pack.data.data_ptr(), range(8)))
+                found = list(
+                    threads.map(lambda _, pack=pack: pack.data.data_ptr(), range(8))
+                )
             self.assertEqual(found, [pack.data.data_ptr()] * 8)
         with self.assertRaises(AttributeError):
             pack.data = torch.zeros(3)
@@ -147,13 +188,16 @@ class Packing(unittest.TestCase):
                     errors.append((type(error), str(error)))
             self.assertEqual(*errors)
         pack = dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
-        with self.assertRaisesRegex(ValueError, "total_length=3 and max sequence length being 7"):
+        with self.assertRaisesRegex(
+            ValueError, "total_length=3 and max sequence length being 7"
+        ):
             dt.pad_packed_sequence(pack, total_length=3)
 
     def test_values_are_those_at_pack_time(self):
         x, lengths = batch().nan_to_num(0), LENGTHS.clone()
-        pack, required = dt.pack_padded_sequence(x, lengths, enforce_sorted=False), pytorch.pack_padded_sequence(
-            x, LENGTHS, enforce_sorted=False
+        pack, required = (
+            dt.pack_padded_sequence(x, lengths, enforce_sorted=False),
+            pytorch.pack_padded_sequence(x, LENGTHS, enforce_sorted=False),
         )
         x.zero_(), lengths.fill_(1)
         output, counts = dt.pad_packed_sequence(pack)
@@ -163,7 +207,8 @@ class Packing(unittest.TestCase):
     def test_a_change_of_the_data_is_seen(self):
         lstm, x = dt.LSTM(6, 8, bidirectional=True), batch()
         packs = [
-            pack(x, LENGTHS, enforce_sorted=False) for pack in (dt.pack_padded_sequence, pytorch.pack_padded_sequence)
+            pack(x, LENGTHS, enforce_sorted=False)
+            for pack in (dt.pack_padded_sequence, pytorch.pack_padded_sequence)
         ]
         for pack in packs:
             pack.data.mul_(2)
@@ -172,8 +217,12 @@ class Packing(unittest.TestCase):
         replaced = [pack._replace(data=pack.data + 1) for pack in packs]
         self.assertIsInstance(replaced[0], PackedSequence)
         self.same(*replaced)
-        torch.testing.assert_close(*(pytorch.pad_packed_sequence(lstm(pack)[0])[0] for pack in replaced))
-        torch.testing.assert_close(*(dt.pad_packed_sequence(lstm(pack)[0])[0] for pack in replaced))
+        torch.testing.assert_close(
+            *(pytorch.pad_packed_sequence(lstm(pack)[0])[0] for pack in replaced)
+        )
+        torch.testing.assert_close(
+            *(dt.pad_packed_sequence(lstm(pack)[0])[0] for pack in replaced)
+        )
 
     def test_copies_pickles_and_conversions(self):
         x = batch(steps=7)
@@ -202,7 +251,11 @@ class Packing(unittest.TestCase):
             self.assertEqual(found.data.device, change(required).data.device)
         kept = dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
         self.assertIs(kept.to("cpu"), kept)
-        self.assertTrue(kept.double().is_kept and copy.copy(kept).is_kept and copy.deepcopy(kept).is_kept)
+        self.assertTrue(
+            kept.double().is_kept
+            and copy.copy(kept).is_kept
+            and copy.deepcopy(kept).is_kept
+        )
         # A file holds no padding, and needs this library no more than PyTorch's does. The pack stays as it was.
         pickle.dumps(kept)
         self.assertTrue(kept.is_kept)
@@ -228,9 +281,24 @@ class Packing(unittest.TestCase):
             lambda pack: pack + pack,
             lambda pack: pack * 2,
             lambda pack: 2 * pack,
-            lambda pack: [pack == tuple(pack), tuple(pack) == pack, pack != tuple(pack), pack == 3, pack != None],
-            lambda pack: [pack <= tuple(pack), pack < tuple(pack), tuple(pack) > pack, pack == copy.copy(pack)],
-            lambda pack: [hash(pack) == hash(tuple(pack)), {pack: 1}[tuple(pack)], {tuple(pack): 1}[pack]],
+            lambda pack: [
+                pack == tuple(pack),
+                tuple(pack) == pack,
+                pack != tuple(pack),
+                pack == 3,
+                pack != None,
+            ],
+            lambda pack: [
+                pack <= tuple(pack),
+                pack < tuple(pack),
+                tuple(pack) > pack,
+                pack == copy.copy(pack),
+            ],
+            lambda pack: [
+                hash(pack) == hash(tuple(pack)),
+                {pack: 1}[tuple(pack)],
+                {tuple(pack): 1}[pack],
+            ],
             lambda pack: [None in pack, pack.count(None), pack.index(pack.data)],
             lambda pack: list(reversed(pack)),
             lambda pack: pack._asdict().values(),
@@ -238,11 +306,21 @@ class Packing(unittest.TestCase):
         ):
             results = []
             for of in (pytorch, dt):
-                results.append(list(use(of.pack_padded_sequence(torch.ones(3, 2), [3, 2]))))
+                results.append(
+                    list(use(of.pack_padded_sequence(torch.ones(3, 2), [3, 2])))
+                )
             for found, required in zip(*results, strict=True):
                 self.assertEqual(type(found), type(required))
-                self.assertTrue(torch.equal(found, required) if torch.is_tensor(found) else found == required)
-        for use in (lambda pack: pack + 1, lambda pack: 1 + pack, lambda pack: pack == (1, 2, 3, 4)):
+                self.assertTrue(
+                    torch.equal(found, required)
+                    if torch.is_tensor(found)
+                    else found == required
+                )
+        for use in (
+            lambda pack: pack + 1,
+            lambda pack: 1 + pack,
+            lambda pack: pack == (1, 2, 3, 4),
+        ):
             errors = []
             for of in (pytorch, dt):
                 with self.assertRaises((TypeError, RuntimeError)) as error:
@@ -251,10 +329,17 @@ class Packing(unittest.TestCase):
             self.assertEqual(*errors)
 
     def test_a_worker_of_a_data_loader_sends_packs(self):
-        loader = torch.utils.data.DataLoader(Values(), num_workers=1, collate_fn=collate)
+        loader = torch.utils.data.DataLoader(
+            Values(), num_workers=1, collate_fn=collate
+        )
         for index, pack in enumerate(loader):
             self.assertTrue(pack.is_kept)
-            self.same(pack, pytorch.pack_padded_sequence(torch.full((4, 2, 3), float(index)), [4, 2]))
+            self.same(
+                pack,
+                pytorch.pack_padded_sequence(
+                    torch.full((4, 2, 3), float(index)), [4, 2]
+                ),
+            )
 
     def test_a_loader_without_batches_takes_a_pack_apart(self):
         pack = dt.pack_padded_sequence(torch.randn(5, 2, 3), [5, 2])
@@ -262,7 +347,10 @@ class Packing(unittest.TestCase):
         self.same(found, pack)
 
     def test_the_functions_may_replace_pytorchs(self):
-        x, required = torch.randn(3, 2, 6), pytorch.pack_padded_sequence(torch.ones(3, 2), [3, 1]).batch_sizes
+        x, required = (
+            torch.randn(3, 2, 6),
+            pytorch.pack_padded_sequence(torch.ones(3, 2), [3, 1]).batch_sizes,
+        )
         names = "pack_padded_sequence", "pad_packed_sequence"
         with contextlib.ExitStack() as stack:
             for name in names:
@@ -276,15 +364,20 @@ class Packing(unittest.TestCase):
 
     def test_a_module_and_a_pack_may_disagree_on_batch_first(self):
         for of_rnn, of_pack, pack in itertools.product(
-            (False, True), (False, True), (dt.pack_padded_sequence, pytorch.pack_padded_sequence)
+            (False, True),
+            (False, True),
+            (dt.pack_padded_sequence, pytorch.pack_padded_sequence),
         ):
-            lstm, plain = dt.LSTM(6, 8, 2, bidirectional=True, batch_first=of_rnn), torch.nn.LSTM(
-                6, 8, 2, bidirectional=True, batch_first=True
+            lstm, plain = (
+                dt.LSTM(6, 8, 2, bidirectional=True, batch_first=of_rnn),
+                torch.nn.LSTM(6, 8, 2, bidirectional=True, batch_first=True),
             )
             plain.load_state_dict(lstm.state_dict())
             x, hx = batch(of_pack), tuple(torch.randn(4, 5, 8) for _ in range(2))
             found, states = lstm(pack(x, LENGTHS, of_pack, False), hx)
-            required, of_required = plain(pytorch.pack_padded_sequence(x, LENGTHS, of_pack, False), hx)
+            required, of_required = plain(
+                pytorch.pack_padded_sequence(x, LENGTHS, of_pack, False), hx
+            )
             torch.testing.assert_close(
                 [dt.pad_packed_sequence(found, True)[0], *states],
                 [pytorch.pad_packed_sequence(required, True)[0], *of_required],
@@ -297,7 +390,11 @@ class Packing(unittest.TestCase):
         self.assertTrue(type(middle) is Padded and middle.is_kept)
         found = dt.pad_packed_sequence(second(middle)[0])[0]
         required = second(
-            pytorch.PackedSequence(*first(pytorch.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False))[0])
+            pytorch.PackedSequence(
+                *first(
+                    pytorch.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False)
+                )[0]
+            )
         )[0]
         torch.testing.assert_close(found, pytorch.pad_packed_sequence(required)[0])
         # PyTorch's own module and function read a pack.
@@ -307,7 +404,9 @@ class Packing(unittest.TestCase):
                 pytorch.pad_packed_sequence(plain(p)[0])[0]
                 for p in (
                     dt.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False),
-                    pytorch.pack_padded_sequence(batch(), LENGTHS, enforce_sorted=False),
+                    pytorch.pack_padded_sequence(
+                        batch(), LENGTHS, enforce_sorted=False
+                    ),
                 )
             )
         )
@@ -316,10 +415,16 @@ class Packing(unittest.TestCase):
         class Model(torch.nn.Module):
             def __init__(self, pack, unpack):
                 super().__init__()
-                self.rnn, self.pack, self.unpack = dt.GRU(6, 8, bidirectional=True), pack, unpack
+                self.rnn, self.pack, self.unpack = (
+                    dt.GRU(6, 8, bidirectional=True),
+                    pack,
+                    unpack,
+                )
 
             def forward(self, x, lengths):
-                return self.unpack(self.rnn(self.pack(x, lengths, enforce_sorted=False))[0])[0]
+                return self.unpack(
+                    self.rnn(self.pack(x, lengths, enforce_sorted=False))[0]
+                )[0]
 
         model = Model(dt.pack_padded_sequence, dt.pad_packed_sequence)
         x = batch().nan_to_num(0)
@@ -330,12 +435,18 @@ class Packing(unittest.TestCase):
             torch.testing.assert_close(traced(x, other), model(x, other))
             # C code reads the tuple.
             with self.assertRaisesRegex(RuntimeError, "value of type Padded"):
-                torch.jit.trace(lambda pack: pack[0] * 2, (dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False),))
+                torch.jit.trace(
+                    lambda pack: pack[0] * 2,
+                    (dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False),),
+                )
         compiled = torch.compile(model, backend="aot_eager")
         torch.testing.assert_close(compiled(x, LENGTHS), model(x, LENGTHS))
         # As docs/pytorch.md says, a compiled function takes PyTorch's pack.
         pack = dt.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
-        compiled = torch.compile(lambda pack: dt.pad_packed_sequence(model.rnn(pack)[0])[0], backend="aot_eager")
+        compiled = torch.compile(
+            lambda pack: dt.pad_packed_sequence(model.rnn(pack)[0])[0],
+            backend="aot_eager",
+        )
         torch.testing.assert_close(compiled(PackedSequence(*pack)), model(x, LENGTHS))
         torch._dynamo.reset()
 
@@ -352,7 +463,8 @@ class Packing(unittest.TestCase):
             torch.cuda.set_sync_debug_mode("default")
         self.assertEqual((output.shape[0], counts.device), (9, x.device))
         required = pytorch.pad_packed_sequence(
-            lstm(pytorch.pack_padded_sequence(x, LENGTHS, enforce_sorted=False))[0], total_length=9
+            lstm(pytorch.pack_padded_sequence(x, LENGTHS, enforce_sorted=False))[0],
+            total_length=9,
         )[0]
         torch.testing.assert_close(output, required, rtol=1e-2, atol=1e-2)
         self.same(pack, pytorch.pack_padded_sequence(x, LENGTHS, enforce_sorted=False))
@@ -360,7 +472,10 @@ class Packing(unittest.TestCase):
             self.assertEqual(
                 len(
                     dt.pad_packed_sequence(
-                        lstm(dt.pack_padded_sequence(x, lengths, enforce_sorted=False))[0], total_length=total
+                        lstm(dt.pack_padded_sequence(x, lengths, enforce_sorted=False))[
+                            0
+                        ],
+                        total_length=total,
                     )[0]
                 ),
                 total,

@@ -12,7 +12,10 @@ class Import(unittest.TestCase):
     def test_help_and_the_packages_page_begin_with_rnns(self):
         page = pathlib.Path(__file__).parents[1] / "README.md"
         for text in (dt.__doc__, page.read_text(encoding="utf-8")):
-            self.assertIn("convert_rnns", text.split("reverse_subsequences")[0].split("operators trace")[0])
+            self.assertIn(
+                "convert_rnns",
+                text.split("reverse_subsequences")[0].split("operators trace")[0],
+            )
 
     def test_the_module_can_be_imported_again(self):
         program = """if True:

@@ -70,7 +70,9 @@ assert loaded(x, lengths).tolist() == [[3, 1, 5], [11, 9, 7]], loaded(x, lengths
 """
 
 
-@unittest.skipIf(TORCH is None or LIBRARY is None, "no PyTorch, or no DML_CUDA_TORCH_LIBRARY")
+@unittest.skipIf(
+    TORCH is None or LIBRARY is None, "no PyTorch, or no DML_CUDA_TORCH_LIBRARY"
+)
 class Library(unittest.TestCase):
     def python(self, code, *arguments, **variables):
         done = run_python("-c", code, *arguments, **variables)
@@ -79,40 +81,80 @@ class Library(unittest.TestCase):
 
     def test_every_load_order(self):
         for order in (
-            ["library"], ["package"], ["library", "package"], ["package", "library"], ["arrays", "torch", "package"],
-            ["torch", "package"], ["arrays", "library", "package"], ["torch", "library", "library", "arrays", "package"],
-        ):  # fmt: skip
+            ["library"],
+            ["package"],
+            ["library", "package"],
+            ["package", "library"],
+            ["arrays", "torch", "package"],
+            ["torch", "package"],
+            ["arrays", "library", "package"],
+            ["torch", "library", "library", "arrays", "package"],
+        ):
             with self.subTest(order):
                 self.python("\n".join(STEPS[step] for step in [*order, "use"]))
 
     @unittest.skipIf(" " in str(LIBRARY), "LD_PRELOAD takes no spaces")
     def test_preloaded(self):
-        preload = {"LD_PRELOAD": LIBRARY, "LD_LIBRARY_PATH": f"{TORCH / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+        preload = {
+            "LD_PRELOAD": LIBRARY,
+            "LD_LIBRARY_PATH": f"{TORCH / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}",
+        }
         for order in (["torch"], ["package"]):
             with self.subTest(order):
-                self.python("\n".join(STEPS[step] for step in [*order, "use"]), **preload)
+                self.python(
+                    "\n".join(STEPS[step] for step in [*order, "use"]), **preload
+                )
 
     @unittest.skipIf(COMPILER is None, "no C++ compiler")
     def test_a_program_in_cpp(self):
         with tempfile.TemporaryDirectory() as folder:
-            program, own = f"{folder}/reverse", str(pathlib.Path(LIBRARY).parent.resolve())
-            libraries = [str(TORCH / "lib"), *map(str, TORCH.parent.glob("nvidia/*/lib"))]
+            program, own = (
+                f"{folder}/reverse",
+                str(pathlib.Path(LIBRARY).parent.resolve()),
+            )
+            libraries = [
+                str(TORCH / "lib"),
+                *map(str, TORCH.parent.glob("nvidia/*/lib")),
+            ]
             cuda = ["-ltorch_cuda"] if (TORCH / "lib/libtorch_cuda.so").exists() else []
             compiled = subprocess.run(
-                [COMPILER, "-std=c++20", "-O0", str(EXAMPLE), f"-I{TORCH}/include", f"-L{TORCH}/lib", f"-L{own}", "-Wl,--no-as-needed", "-ltorch",
-                 "-ltorch_cpu", *cuda, "-lc10", "-ldml_cuda_torch", f"-Wl,-rpath,{':'.join([own, *libraries])}",
-                 f"-Wl,-rpath-link,{':'.join(libraries)}", "-o", program],
-                capture_output=True, text=True,
-            )  # fmt: skip
+                [
+                    COMPILER,
+                    "-std=c++20",
+                    "-O0",
+                    str(EXAMPLE),
+                    f"-I{TORCH}/include",
+                    f"-L{TORCH}/lib",
+                    f"-L{own}",
+                    "-Wl,--no-as-needed",
+                    "-ltorch",
+                    "-ltorch_cpu",
+                    *cuda,
+                    "-lc10",
+                    "-ldml_cuda_torch",
+                    f"-Wl,-rpath,{':'.join([own, *libraries])}",
+                    f"-Wl,-rpath-link,{':'.join(libraries)}",
+                    "-o",
+                    program,
+                ],
+                capture_output=True,
+                text=True,
+            )
             self.assertEqual(compiled.returncode, 0, compiled.stderr)
             done = subprocess.run([program], capture_output=True, text=True)
             words = "dml_cuda::reverse_subsequences: dim is 2, but must be from -2 to 1, the dimensions of x"
-            self.assertEqual((done.stdout, done.returncode), (f"3 2 1 4 6 5 7 8 in place too\n{words}\n", 0), done.stderr)
+            self.assertEqual(
+                (done.stdout, done.returncode),
+                (f"3 2 1 4 6 5 7 8 in place too\n{words}\n", 0),
+                done.stderr,
+            )
 
     @unittest.skipIf(COMPILER is None, "no C++ compiler")
     def test_a_package_of_aotinductor(self):
         with tempfile.TemporaryDirectory() as folder:
-            hidden = {"CUDA_VISIBLE_DEVICES": ""}  # docs/pytorch.md says what is known of packages for GPUs
+            hidden = {
+                "CUDA_VISIBLE_DEVICES": ""
+            }  # docs/pytorch.md says what is known of packages for GPUs
             self.python(EXPORT, f"{folder}/model.pt2", **hidden)
             try:
                 self.python(LOAD, f"{folder}/model.pt2", **hidden)
@@ -120,5 +162,7 @@ class Library(unittest.TestCase):
                 try:
                     self.python(PLAIN, f"{folder}/plain.pt2", **hidden)
                 except AssertionError:
-                    self.skipTest("this PyTorch loads no package of AOTInductor, not even of a plain flip")
+                    self.skipTest(
+                        "this PyTorch loads no package of AOTInductor, not even of a plain flip"
+                    )
                 raise

@@ -38,11 +38,26 @@ def in_place(x, lengths):
 # What a program calls on [6, 4, 5] with lengths of 4, and the operator that it becomes.
 PROGRAMS = {
     "padded": (dt.reverse_padded_sequence, "ReverseSequence"),
-    "batch first": (lambda x, n: dt.reverse_padded_sequence(x.transpose(0, 1), n, True), "ReverseSequence"),
-    "narrow lengths": (lambda x, n: dt.reverse_padded_sequence(x, n.to(torch.int16)), "ReverseSequence"),
-    "a number": (lambda x, n: dt.reverse_subsequences(x + (n[:, None] < 1), 3, 0), "ReverseSequence"),
-    "last dimension": (lambda x, n: dt.reverse_subsequences(x, n[:, None], -1), "GatherElements"),
-    "lanes": (lambda x, n: dt.reverse_subsequences(x.transpose(1, 2), n, 0), "GatherElements"),
+    "batch first": (
+        lambda x, n: dt.reverse_padded_sequence(x.transpose(0, 1), n, True),
+        "ReverseSequence",
+    ),
+    "narrow lengths": (
+        lambda x, n: dt.reverse_padded_sequence(x, n.to(torch.int16)),
+        "ReverseSequence",
+    ),
+    "a number": (
+        lambda x, n: dt.reverse_subsequences(x + (n[:, None] < 1), 3, 0),
+        "ReverseSequence",
+    ),
+    "last dimension": (
+        lambda x, n: dt.reverse_subsequences(x, n[:, None], -1),
+        "GatherElements",
+    ),
+    "lanes": (
+        lambda x, n: dt.reverse_subsequences(x.transpose(1, 2), n, 0),
+        "GatherElements",
+    ),
     "in place": (in_place, "GatherElements"),
 }
 X, LENGTHS = torch.randn(6, 4, 5), torch.tensor([3, 6, 0, 9])
@@ -57,7 +72,9 @@ def export(program, **options):
 
 def by_torch_script(program):
     axes = {"x": {0: "T", 1: "B"}, "lengths": {0: "B"}}
-    return export(program, dynamo=False, input_names=["x", "lengths"], dynamic_axes=axes)
+    return export(
+        program, dynamo=False, input_names=["x", "lengths"], dynamic_axes=axes
+    )
 
 
 def by_torch_export(program):
@@ -73,17 +90,38 @@ class Onnx(unittest.TestCase):
             for exporter in by_torch_script, by_torch_export:
                 with self.subTest(name, exporter=exporter.__name__):
                     model = exporter(program)
-                    self.assertIn(operator, [node.op_type for node in onnx.load_from_string(model).graph.node])
-                    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+                    self.assertIn(
+                        operator,
+                        [
+                            node.op_type
+                            for node in onnx.load_from_string(model).graph.node
+                        ],
+                    )
+                    session = onnxruntime.InferenceSession(
+                        model, providers=["CPUExecutionProvider"]
+                    )
                     names = [given.name for given in session.get_inputs()]
-                    for given in (X, LENGTHS), (torch.randn(7, 2, 5), torch.tensor([7, 4])):
-                        found = session.run(None, {name: value.numpy() for name, value in zip(names, given)})[0]
+                    for given in (
+                        (X, LENGTHS),
+                        (torch.randn(7, 2, 5), torch.tensor([7, 4])),
+                    ):
+                        found = session.run(
+                            None,
+                            {name: value.numpy() for name, value in zip(names, given)},
+                        )[0]
                         np.testing.assert_array_equal(found, program(*given).detach())
                     # A compiled program does not look at its lengths: negative ones act as the size.
                     negative = torch.tensor([2, -1, 0, -(2**40)])
-                    found = session.run(None, dict(zip(names, (X.numpy(), negative.numpy()))))[0]
-                    if name not in ("narrow lengths", "a number"):  # of 16 bits, and no length
-                        np.testing.assert_array_equal(found, program(X, torch.where(negative < 0, 100, negative)))
+                    found = session.run(
+                        None, dict(zip(names, (X.numpy(), negative.numpy())))
+                    )[0]
+                    if name not in (
+                        "narrow lengths",
+                        "a number",
+                    ):  # of 16 bits, and no length
+                        np.testing.assert_array_equal(
+                            found, program(X, torch.where(negative < 0, 100, negative))
+                        )
 
     def test_the_library_replaces_the_nodes_of_both(self):
         for exporter in by_torch_script, by_torch_export:
@@ -92,12 +130,24 @@ class Onnx(unittest.TestCase):
             options.register_custom_ops_library(dml_cuda.onnxruntime_library_path())
             before = dml_cuda.onnxruntime_counters().runs
             model = exporter(Program(dt.reverse_padded_sequence))
-            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-            session.run(None, dict(zip((given.name for given in session.get_inputs()), (X.numpy(), LENGTHS.numpy()))))
+            session = onnxruntime.InferenceSession(
+                model, options, providers=["CPUExecutionProvider"]
+            )
+            session.run(
+                None,
+                dict(
+                    zip(
+                        (given.name for given in session.get_inputs()),
+                        (X.numpy(), LENGTHS.numpy()),
+                    )
+                ),
+            )
             self.assertEqual(dml_cuda.onnxruntime_counters().runs, before + 1)
 
     def test_only_an_export_to_onnx_decomposes(self):
-        program = torch.export.export(Program(dt.reverse_padded_sequence), (X, LENGTHS)).run_decompositions()
+        program = torch.export.export(
+            Program(dt.reverse_padded_sequence), (X, LENGTHS)
+        ).run_decompositions()
         self.assertIn("dml_cuda.reverse_subsequences", program.graph_module.code)
 
     def test_fills(self):
@@ -120,11 +170,18 @@ class Onnx(unittest.TestCase):
                 dim = torch.export.Dim
                 shapes = ({0: dim("T"), 1: dim("B")}, {0: dim("B")})
                 model = export(program, dynamo=True, dynamic_shapes=shapes)
-                self.assertIn("Range", [node.op_type for node in onnx.load_from_string(model).graph.node])
-                session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+                self.assertIn(
+                    "Range",
+                    [node.op_type for node in onnx.load_from_string(model).graph.node],
+                )
+                session = onnxruntime.InferenceSession(
+                    model, providers=["CPUExecutionProvider"]
+                )
                 names = [given.name for given in session.get_inputs()]
                 for given in (X, LENGTHS), (torch.randn(9, 2, 5), torch.tensor([7, 4])):
-                    found = session.run(None, dict(zip(names, (value.numpy() for value in given))))[0]
+                    found = session.run(
+                        None, dict(zip(names, (value.numpy() for value in given)))
+                    )[0]
                     np.testing.assert_array_equal(found, program(*given)[0].numpy())
 
     def test_scripts(self):
@@ -135,6 +192,8 @@ class Onnx(unittest.TestCase):
         import dml_cuda.torch.onnx  # noqa: F401: a script is not traced
 
         model = by_torch_script(torch.jit.script(Scripted()))
-        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            model, providers=["CPUExecutionProvider"]
+        )
         found = session.run(None, {"x": X.numpy(), "lengths": LENGTHS.numpy()})[0]
         np.testing.assert_array_equal(found, dt.reverse_padded_sequence(X, LENGTHS))

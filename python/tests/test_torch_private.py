@@ -47,8 +47,14 @@ PROGRAM = """if True:
 class Private(unittest.TestCase):
     def test_a_missing_name_breaks_its_feature_and_not_the_import(self):
         # PyTorch's own operators need the last.
-        names = [name for name in NAMES if name != "torch.jit._builtins._register_builtin"]
-        done = subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM, *names], capture_output=True, text=True)
+        names = [
+            name for name in NAMES if name != "torch.jit._builtins._register_builtin"
+        ]
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", PROGRAM, *names],
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
     def test_every_private_name_is_in_the_table(self):
@@ -61,5 +67,9 @@ class Private(unittest.TestCase):
         found = set()
         for file in folder.glob("*.py"):
             if file.name != "_private.py":
-                found |= set(re.findall(r'private\("(torch[^"]*)"\)', file.read_text(encoding="utf-8")))
+                found |= set(
+                    re.findall(
+                        r'private\("(torch[^"]*)"\)', file.read_text(encoding="utf-8")
+                    )
+                )
         self.assertLessEqual(found, set(NAMES))

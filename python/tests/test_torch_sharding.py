@@ -11,7 +11,9 @@ from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
 
 def process(rank, folder):
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2
+    )
     mesh = dist.device_mesh.init_device_mesh("cpu", (2,))
     torch.manual_seed(0)
     x, w = torch.randn(4, 7, 6), torch.randn(4, 7, 6)
@@ -19,18 +21,27 @@ def process(rank, folder):
         lengths = torch.randint(0, 8, of_lanes)
         required = model(x, lengths, 1)
         for of_x in (Shard(0), Shard(2), Replicate(), Shard(1)):
-            for of_lengths in (Replicate(), *(Shard(d) for d, size in enumerate(of_lanes) if size > 1)):
+            for of_lengths in (
+                Replicate(),
+                *(Shard(d) for d, size in enumerate(of_lanes) if size > 1),
+            ):
                 a = distribute_tensor(x, mesh, [of_x]).requires_grad_()
                 n = distribute_tensor(lengths, mesh, [of_lengths])
                 found = dt.reverse_subsequences(a, n, 1)
-                assert torch.equal(found.full_tensor(), required), (of_x, of_lengths, of_lanes)
+                assert torch.equal(found.full_tensor(), required), (
+                    of_x,
+                    of_lengths,
+                    of_lanes,
+                )
                 if of_x in (Shard(0), Shard(2)):
                     assert found.placements == (of_x,), (found.placements, of_x)
                 (found * distribute_tensor(w, mesh, found.placements)).sum().backward()
                 assert torch.equal(a.grad.full_tensor(), model(w, lengths, 1))
                 b = a.detach().clone()
                 assert dt.reverse_subsequences_(b, n, 1) is b
-                assert b.placements == (of_x,) and torch.equal(b.full_tensor(), required)
+                assert b.placements == (of_x,) and torch.equal(
+                    b.full_tensor(), required
+                )
     dist.barrier()
     # A process that destroys its group while the other still uses it is aborted now and then: "terminate called".
     os._exit(0)

@@ -7,7 +7,14 @@ import functools
 import unittest
 import warnings
 
-from with_torch import CUDA, Module, Seen, dt, model, torch  # first: without PyTorch it skips this module
+from with_torch import (
+    CUDA,
+    Module,
+    Seen,
+    dt,
+    model,
+    torch,
+)  # first: without PyTorch it skips this module
 
 from torch import func as F
 from torch._subclasses import FakeTensor
@@ -31,14 +38,25 @@ def in_place(write):
 # Each returns twice the reversal, along the last dimension of [..., 3, 4], with lengths [3, 1].
 WAYS = {
     "copying": lambda x, lengths: dt.reverse_subsequences(x * 2, lengths, -1),
-    "padded": lambda x, lengths: dt.reverse_padded_sequence(x * 2, lengths[:, 0], batch_first=True),
+    "padded": lambda x, lengths: dt.reverse_padded_sequence(
+        x * 2, lengths[:, 0], batch_first=True
+    ),
     "in place": in_place(lambda y, lengths: dt.reverse_subsequences_(y, lengths, -1)),
-    "operator": lambda x, lengths: torch.ops.dml_cuda.reverse_subsequences(x * 2, lengths, -1),
-    "operator in place": in_place(lambda y, lengths: torch.ops.dml_cuda.reverse_subsequences_(y, lengths, -1)),
+    "operator": lambda x, lengths: torch.ops.dml_cuda.reverse_subsequences(
+        x * 2, lengths, -1
+    ),
+    "operator in place": in_place(
+        lambda y, lengths: torch.ops.dml_cuda.reverse_subsequences_(y, lengths, -1)
+    ),
 }
-PLAIN = {"copying": lambda x, lengths: model(x * 2, lengths, -1),
-    "in place": in_place(lambda y, lengths: y.copy_(model(y, lengths, -1)))}
-FLIP = {"copying": lambda x, lengths: (x * 2).flip(-1), "in place": in_place(lambda y, lengths: y.copy_(y.flip(-1)))}
+PLAIN = {
+    "copying": lambda x, lengths: model(x * 2, lengths, -1),
+    "in place": in_place(lambda y, lengths: y.copy_(model(y, lengths, -1))),
+}
+FLIP = {
+    "copying": lambda x, lengths: (x * 2).flip(-1),
+    "in place": in_place(lambda y, lengths: y.copy_(y.flip(-1))),
+}
 
 
 def under(mode, call):
@@ -60,7 +78,9 @@ def twice_backward(f, x, w):
 
 def batched_backward(f, x, w):
     x = x.clone().requires_grad_()
-    return torch.autograd.grad(f(x), x, torch.stack([w, 2 * w, x.detach()]), is_grads_batched=True)[0]
+    return torch.autograd.grad(
+        f(x), x, torch.stack([w, 2 * w, x.detach()]), is_grads_batched=True
+    )[0]
 
 
 def dual(f, x, w):
@@ -94,29 +114,54 @@ TRANSFORMS = {
     "hessian": lambda f, x, w: F.hessian(lambda x: (f(x) ** 3 * w).sum())(x),
     "linearize": lambda f, x, w: F.linearize(f, x)[1](w),
     "linearize a product": lambda f, x, w: F.linearize(lambda x: f(x) * x, x)[1](w),
-    "jvp of grad": lambda f, x, w: list(F.jvp(F.grad(lambda x: (f(x) ** 2).sum()), (x,), (w,))),
-    "grad of jvp": lambda f, x, w: F.grad(lambda x: (F.jvp(f, (x,), (w,))[1] * x).sum())(x),
-    "jvp of jvp": lambda f, x, w: list(F.jvp(lambda x: F.jvp(lambda x: f(x) ** 2, (x,), (w,))[1], (x,), (w,))),
+    "jvp of grad": lambda f, x, w: list(
+        F.jvp(F.grad(lambda x: (f(x) ** 2).sum()), (x,), (w,))
+    ),
+    "grad of jvp": lambda f, x, w: F.grad(
+        lambda x: (F.jvp(f, (x,), (w,))[1] * x).sum()
+    )(x),
+    "jvp of jvp": lambda f, x, w: list(
+        F.jvp(lambda x: F.jvp(lambda x: f(x) ** 2, (x,), (w,))[1], (x,), (w,))
+    ),
     "vmap": lambda f, x, w: F.vmap(f)(torch.stack([x, w])),
     "vmap in chunks": lambda f, x, w: F.vmap(f, chunk_size=1)(torch.stack([x, w])),
     "vmap of vmap": lambda f, x, w: F.vmap(F.vmap(f))(torch.stack([x, w])[None]),
     "vmap of grad": lambda f, x, w: F.vmap(F.grad(total(f, w)))(torch.stack([x, w])),
-    "vmap of jvp": lambda f, x, w: F.vmap(lambda x, w: F.jvp(f, (x,), (w,))[1])(torch.stack([x, w]), torch.stack([w, x])),
-    "grad of vmap": lambda f, x, w: F.grad(lambda xs: (F.vmap(f)(xs) * w).sum())(torch.stack([x, w])),
+    "vmap of jvp": lambda f, x, w: F.vmap(lambda x, w: F.jvp(f, (x,), (w,))[1])(
+        torch.stack([x, w]), torch.stack([w, x])
+    ),
+    "grad of vmap": lambda f, x, w: F.grad(lambda xs: (F.vmap(f)(xs) * w).sum())(
+        torch.stack([x, w])
+    ),
     "functionalize": lambda f, x, w: F.functionalize(f)(x),
     "functionalize of grad": lambda f, x, w: F.functionalize(F.grad(total(f, w)))(x),
     "dual": dual,
     "dual backward": dual_backward,
-    "autograd.functional.jvp": lambda f, x, w: list(torch.autograd.functional.jvp(f, x, w)),
-    "autograd.functional.jacobian": lambda f, x, w: torch.autograd.functional.jacobian(f, x, strategy="forward-mode", vectorize=True),
-    "checkpoint": lambda f, x, w: backward(lambda x: checkpoint(f, x, use_reentrant=False), x, w),
-    "saved tensors hooks": lambda f, x, w: under(
-        torch.autograd.graph.saved_tensors_hooks(lambda t: t.cpu(), lambda t: t.to(DEVICE)), lambda: backward(f, x, w)
+    "autograd.functional.jvp": lambda f, x, w: list(
+        torch.autograd.functional.jvp(f, x, w)
     ),
-    "no_grad": lambda f, x, w: under(torch.no_grad(), lambda: f(x.clone().requires_grad_())),
-    "inference_mode": lambda f, x, w: under(torch.inference_mode(), lambda: f(x)).clone(),
-    "autocast": lambda f, x, w: under(torch.autocast(DEVICE, torch.bfloat16), lambda: backward(f, x, w)),
-}  # fmt: skip
+    "autograd.functional.jacobian": lambda f, x, w: torch.autograd.functional.jacobian(
+        f, x, strategy="forward-mode", vectorize=True
+    ),
+    "checkpoint": lambda f, x, w: backward(
+        lambda x: checkpoint(f, x, use_reentrant=False), x, w
+    ),
+    "saved tensors hooks": lambda f, x, w: under(
+        torch.autograd.graph.saved_tensors_hooks(
+            lambda t: t.cpu(), lambda t: t.to(DEVICE)
+        ),
+        lambda: backward(f, x, w),
+    ),
+    "no_grad": lambda f, x, w: under(
+        torch.no_grad(), lambda: f(x.clone().requires_grad_())
+    ),
+    "inference_mode": lambda f, x, w: under(
+        torch.inference_mode(), lambda: f(x)
+    ).clone(),
+    "autocast": lambda f, x, w: under(
+        torch.autocast(DEVICE, torch.bfloat16), lambda: backward(f, x, w)
+    ),
+}
 MODES = {
     "FlopCounterMode": lambda call: under(FlopCounterMode(display=False), call),
     "a dispatch mode": lambda call: under(Seen(), call),
@@ -140,27 +185,58 @@ def decomposed(f, x):
 PROGRAMS = {
     "jit.trace": lambda f, x: torch.jit.trace(f, (x,)),
     "make_fx": lambda f, x: make_fx(f)(x),
-    "make_fx, symbolic": lambda f, x: make_fx(f, tracing_mode="symbolic", _allow_non_fake_inputs=True)(x),
+    "make_fx, symbolic": lambda f, x: make_fx(
+        f, tracing_mode="symbolic", _allow_non_fake_inputs=True
+    )(x),
     "make_fx, before dispatch": lambda f, x: make_fx(f, pre_dispatch=True)(x),
     "fx.symbolic_trace": lambda f, x: torch.fx.symbolic_trace(module(f)),
     "export": lambda f, x: torch.export.export(module(f), (x,), strict=False).module(),
-    "export, strict": lambda f, x: torch.export.export(module(f), (x,), strict=True).module(),
+    "export, strict": lambda f, x: torch.export.export(
+        module(f), (x,), strict=True
+    ).module(),
     "export, decomposed": decomposed,
 }
 # The transforms of a program that see another path of PyTorch.
-OF_PROGRAMS = ["value", "backward", "twice backward", "grad", "jvp", "jacfwd", "linearize", "vmap", "vmap of grad", "dual", "functionalize"]
+OF_PROGRAMS = [
+    "value",
+    "backward",
+    "twice backward",
+    "grad",
+    "jvp",
+    "jacfwd",
+    "linearize",
+    "vmap",
+    "vmap of grad",
+    "dual",
+    "functionalize",
+]
 # What is traced, exported or compiled with its transform.
 INSIDE = [
-    "value", "backward", "grad", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize", "jvp of grad", "vmap", "vmap of grad", "vmap of jvp", "dual",
+    "value",
+    "backward",
+    "grad",
+    "vjp",
+    "jvp",
+    "jacrev",
+    "jacfwd",
+    "hessian",
+    "linearize",
+    "jvp of grad",
+    "vmap",
+    "vmap of grad",
+    "vmap of jvp",
+    "dual",
     "functionalize",
-]  # fmt: skip
+]
 
 
 def compiled(backend, **options):
     def transform(of):
         def run(f, x, w):
             torch._dynamo.reset()
-            return torch.compile(lambda x, w: of(f, x, w), backend=backend, **options)(x, w)
+            return torch.compile(lambda x, w: of(f, x, w), backend=backend, **options)(
+                x, w
+            )
 
         return run
 
@@ -172,7 +248,9 @@ def traced(of, **options):
 
 
 def exported(of):
-    return lambda f, x, w: torch.export.export(Module(lambda x, w: of(f, x, w)), (x, w), strict=False).module()(x, w)
+    return lambda f, x, w: torch.export.export(
+        Module(lambda x, w: of(f, x, w)), (x, w), strict=False
+    ).module()(x, w)
 
 
 def eager():
@@ -181,17 +259,31 @@ def eager():
         yield name, name, of
     for mode, enter in MODES.items():
         for name in OF_PROGRAMS:
-            yield f"{mode}: {name}", name, lambda f, x, w, of=TRANSFORMS[name], enter=enter: enter(lambda: of(f, x, w))
+            yield (
+                f"{mode}: {name}",
+                name,
+                lambda f, x, w, of=TRANSFORMS[name], enter=enter: enter(
+                    lambda: of(f, x, w)
+                ),
+            )
 
 
 def programs():
     for kind, make in PROGRAMS.items():
         # All transforms share a program.
-        program = functools.cache(lambda f, make=make: make(f, torch.ones(3, 4, device=DEVICE)))
+        program = functools.cache(
+            lambda f, make=make: make(f, torch.ones(3, 4, device=DEVICE))
+        )
         for name in OF_PROGRAMS:
             if CUDA and (name, kind) == ("functionalize", "jit.trace"):
                 continue  # on a GPU, the gather's fused kernel reads memory that functional tensors do not have
-            yield f"{name} of {kind}", name, lambda f, x, w, of=TRANSFORMS[name], program=program: of(program(f), x, w)
+            yield (
+                f"{name} of {kind}",
+                name,
+                lambda f, x, w, of=TRANSFORMS[name], program=program: of(
+                    program(f), x, w
+                ),
+            )
     for name in INSIDE:
         of = TRANSFORMS[name]
         yield f"compiled: {name}", name, compiled("aot_eager")(of)
@@ -199,11 +291,23 @@ def programs():
             yield f"make_fx: {name}", name, traced(of)
             yield f"exported: {name}", name, exported(of)
     for name in ("grad", "vjp", "jvp", "vmap of grad"):
-        yield f"compiled as one graph: {name}", name, compiled("aot_eager", fullgraph=True)(TRANSFORMS[name])
+        yield (
+            f"compiled as one graph: {name}",
+            name,
+            compiled("aot_eager", fullgraph=True)(TRANSFORMS[name]),
+        )
     for name in ("value", "backward", "jvp", "dual"):
         yield f"compiled by eager: {name}", name, compiled("eager")(TRANSFORMS[name])
-        yield f"compiled by inductor: {name}", name, compiled("inductor")(TRANSFORMS[name])
-        yield f"compiled with dynamic shapes: {name}", name, compiled("aot_eager", dynamic=True)(TRANSFORMS[name])
+        yield (
+            f"compiled by inductor: {name}",
+            name,
+            compiled("inductor")(TRANSFORMS[name]),
+        )
+        yield (
+            f"compiled with dynamic shapes: {name}",
+            name,
+            compiled("aot_eager", dynamic=True)(TRANSFORMS[name]),
+        )
 
 
 def outcome(of, f, x, w):
@@ -221,7 +325,10 @@ def outcome(of, f, x, w):
 
 def is_fake(found):
     """Whether an outcome is a fake tensor. Some versions of PyTorch return one from an exported program."""
-    return any(isinstance(part, FakeTensor) for part in (found if isinstance(found, list) else [found]))
+    return any(
+        isinstance(part, FakeTensor)
+        for part in (found if isinstance(found, list) else [found])
+    )
 
 
 def same(found, required):
@@ -245,12 +352,18 @@ class Transforms(unittest.TestCase):
                 with self.subTest(way, case=case):
                     if isinstance(found, Exception):
                         refused = isinstance(outcome(of, bind(plain), x, w), Exception)
-                        if not (refused or ("in place" in way and "functionalize" in case)):
+                        if not (
+                            refused or ("in place" in way and "functionalize" in case)
+                        ):
                             raise AssertionError("a gather does not fail") from found
                         continue
                     right += 1
                     required = TRANSFORMS[transform](bind(reference["copying"]), x, w)
-                    self.assertTrue(same(found, required) or is_fake(outcome(of, bind(plain), x, w)), f"{found} is not {required}")
+                    self.assertTrue(
+                        same(found, required)
+                        or is_fake(outcome(of, bind(plain), x, w)),
+                        f"{found} is not {required}",
+                    )
         print(f"{right} right", flush=True)
         self.assertGreaterEqual(right, least)
 

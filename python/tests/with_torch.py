@@ -38,7 +38,9 @@ class Module(torch.nn.Module):
 def model(x, lengths, dim):
     """The reversal as a gather, without this library."""
     size = x.shape[dim]
-    t = torch.arange(size, device=x.device).reshape([-1 if d == dim % x.dim() else 1 for d in range(x.dim())])
+    t = torch.arange(size, device=x.device).reshape(
+        [-1 if d == dim % x.dim() else 1 for d in range(x.dim())]
+    )
     clamped = lengths.to(torch.int64).clamp(max=size)
     index = torch.where(t < clamped, clamped - 1 - t, t).expand(x.shape)
     return x.gather(dim, index)

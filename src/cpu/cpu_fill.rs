@@ -36,19 +36,30 @@ pub(crate) fn run(plan: &Plan, operands: Operands<'_>) {
         Arithmetic::Int64 => integers!(u64),
         Arithmetic::Float32 => {
             let [start, delta] = [plan.start, plan.delta].map(|bits| f32::from_bits(bits as u32));
-            fill(dimensions, out, |first, step, run| fused(first, step, start, delta, run));
+            fill(dimensions, out, |first, step, run| {
+                fused(first, step, start, delta, run)
+            });
         }
         Arithmetic::Float64 => {
             let [start, delta] = [plan.start, plan.delta].map(f64::from_bits);
-            fill(dimensions, out, |first, step, run| fused_f64(first, step, start, delta, run));
+            fill(dimensions, out, |first, step, run| {
+                fused_f64(first, step, start, delta, run)
+            });
         }
         Arithmetic::Float16 => {
-            let [start, delta] = [plan.start, plan.delta].map(|bits| f16::from_bits(bits as u16).to_f32());
+            let [start, delta] =
+                [plan.start, plan.delta].map(|bits| f16::from_bits(bits as u16).to_f32());
             let mut wide = [0.0; WIDENED];
             fill(dimensions, out, |first, step, run: &mut [f16]| {
                 for (n, part) in run.chunks_mut(wide.len()).enumerate() {
                     let wide = &mut wide[..part.len()];
-                    fused(first + (n * WIDENED) as u32 * step, step, start, delta, wide);
+                    fused(
+                        first + (n * WIDENED) as u32 * step,
+                        step,
+                        start,
+                        delta,
+                        wide,
+                    );
                     part.convert_from_f32_slice(wide);
                 }
             });
@@ -85,21 +96,44 @@ fn fused_f64(first: u32, step: u32, start: f64, delta: f64, run: &mut [f64]) {
 }
 
 /// Calls `write` for every run of elements, with the run's first index and the step of the index.
-fn fill<T: Pod + Default>(dimensions: &[Dimension], out: &mut [u8], mut write: impl FnMut(u32, u32, &mut [T])) {
-    let (inner, outer) = dimensions.split_last().unwrap_or((&Dimension { size: 1, stride: 1, step: 0 }, &[]));
+fn fill<T: Pod + Default>(
+    dimensions: &[Dimension],
+    out: &mut [u8],
+    mut write: impl FnMut(u32, u32, &mut [T]),
+) {
+    let (inner, outer) = dimensions.split_last().unwrap_or((
+        &Dimension {
+            size: 1,
+            stride: 1,
+            step: 0,
+        },
+        &[],
+    ));
     let outer: Vec<Steps<2>> = outer.iter().map(|d| (d.size, [d.stride, d.step])).collect();
     if inner.stride == 1 && (out.as_ptr() as usize).is_multiple_of(align_of::<T>()) {
         let out = typed(out);
-        for_each(&outer, |[at, first]| write(first as u32, inner.step, &mut out[at..at + inner.size as usize]));
+        for_each(&outer, |[at, first]| {
+            write(
+                first as u32,
+                inner.step,
+                &mut out[at..at + inner.size as usize],
+            )
+        });
         return;
     }
     let mut run = [T::default(); 256];
     for_each(&outer, |[at, first]| {
-        let elements = out[at * size_of::<T>()..].chunks_exact_mut(size_of::<T>()).step_by(inner.stride as usize);
+        let elements = out[at * size_of::<T>()..]
+            .chunks_exact_mut(size_of::<T>())
+            .step_by(inner.stride as usize);
         for (j, element) in elements.take(inner.size as usize).enumerate() {
             if j % run.len() == 0 {
                 let left = run.len().min(inner.size as usize - j);
-                write(first as u32 + j as u32 * inner.step, inner.step, &mut run[..left]);
+                write(
+                    first as u32 + j as u32 * inner.step,
+                    inner.step,
+                    &mut run[..left],
+                );
             }
             element.copy_from_slice(bytes_of(&run[j % run.len()]));
         }
@@ -123,23 +157,39 @@ mod tests {
     fn fused_is_the_contracts_fma_at_every_index() {
         let mut state = 1u64;
         let mut random = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             (state >> 32) as u32
         };
         let mut run = [0.0; 37];
         for n in 0..30_000 {
             let step = random() % 5;
-            let first = if n % 4 == 0 { u32::MAX - 1 - step * run.len() as u32 - n } else { random() >> 3 };
+            let first = if n % 4 == 0 {
+                u32::MAX - 1 - step * run.len() as u32 - n
+            } else {
+                random() >> 3
+            };
             let (start, delta) = (random(), random());
-            fused(first, step, f32::from_bits(start), f32::from_bits(delta), &mut run);
+            fused(
+                first,
+                step,
+                f32::from_bits(start),
+                f32::from_bits(delta),
+                &mut run,
+            );
             for (j, found) in run.iter().enumerate() {
                 let i = first + j as u32 * step;
                 let required = f32::from_bits(exact::fill_f32(i, start, delta));
                 // The version for processors without the instruction.
                 let computed = libm::fmaf(i as f32, f32::from_bits(delta), f32::from_bits(start));
                 for found in [*found, computed] {
-                    let same = found.to_bits() == required.to_bits() || (found.is_nan() && required.is_nan());
-                    assert!(same, "{i} · {delta:#x} + {start:#x} is {found}, but must be {required}");
+                    let same = found.to_bits() == required.to_bits()
+                        || (found.is_nan() && required.is_nan());
+                    assert!(
+                        same,
+                        "{i} · {delta:#x} + {start:#x} is {found}, but must be {required}"
+                    );
                 }
             }
         }

@@ -18,11 +18,16 @@ const MAX_SELECTED: usize = 8;
 
 /// Reverses into the output tensor.
 pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) {
-    let (&lengths, input) = inputs.split_last().expect("binding.count: a reversal has lengths");
+    let (&lengths, input) = inputs
+        .split_last()
+        .expect("binding.count: a reversal has lengths");
     let input = input.first().copied(); // in place, the output is the input
     let plan = plan.blocks_as_elements.as_deref().unwrap_or(plan);
     let is_aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
-    match (plan.width, input.is_none_or(is_aligned) && is_aligned(output)) {
+    match (
+        plan.width,
+        input.is_none_or(is_aligned) && is_aligned(output),
+    ) {
         (1, _) => run_typed::<u8, 64>(plan, input, lengths, output),
         (2, true) => run_typed::<u16, 32>(plan, input, lengths, output),
         (4, true) => run_typed::<u32, 16>(plan, input, lengths, output),
@@ -37,9 +42,19 @@ pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) {
     }
 }
 
-fn run_typed<T: Pod, const LANES: usize>(plan: &Plan, input: Option<&[u8]>, lengths: &[u8], output: &mut [u8]) {
+fn run_typed<T: Pod, const LANES: usize>(
+    plan: &Plan,
+    input: Option<&[u8]>,
+    lengths: &[u8],
+    output: &mut [u8],
+) {
     match input {
-        Some(input) => copy::<T, LANES>(plan, whole(&input[..plan.input_bytes as usize]), lengths, typed(output)),
+        Some(input) => copy::<T, LANES>(
+            plan,
+            whole(&input[..plan.input_bytes as usize]),
+            lengths,
+            typed(output),
+        ),
         None => swap::<T, LANES>(plan, lengths, typed(output)),
     }
 }
@@ -76,12 +91,18 @@ fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], ou
                 out[to..to + block].copy_from_slice(&input[from..from + block]);
             }
         }),
-        Inner::Lane(outer) if contiguous && size <= MAX_SELECTED => for_each(&outer, |[at_in, at_out, at_length]| {
-            let length = length(plan, lengths, at_length);
-            let (lane, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
-            out.iter_mut().enumerate().for_each(|(t, out)| *out = lane[source(t, length)]);
-        }),
-        Inner::Lane(_) if contiguous && size * size_of::<T>() < MIN_COPIED_BYTES => reverse_copy(out),
+        Inner::Lane(outer) if contiguous && size <= MAX_SELECTED => {
+            for_each(&outer, |[at_in, at_out, at_length]| {
+                let length = length(plan, lengths, at_length);
+                let (lane, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
+                out.iter_mut()
+                    .enumerate()
+                    .for_each(|(t, out)| *out = lane[source(t, length)]);
+            })
+        }
+        Inner::Lane(_) if contiguous && size * size_of::<T>() < MIN_COPIED_BYTES => {
+            reverse_copy(out)
+        }
         Inner::Lane(outer) if contiguous => for_each(&outer, |[at_in, at_out, at_length]| {
             let length = length(plan, lengths, at_length);
             let out = &mut out[at_out..at_out + size];
@@ -95,13 +116,20 @@ fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], ou
             }
         }),
         Inner::Row(outer, row, length_step) => {
-            let Some(mut tile) = Tile::<T, LANES>::that_pays(size, row) else { return reverse_copy(out) };
+            let Some(mut tile) = Tile::<T, LANES>::that_pays(size, row) else {
+                return reverse_copy(out);
+            };
             for_each(&outer, |[at_in, at_out, at_length]| {
                 for lanes in tile.pieces(row) {
-                    (0..size).for_each(|t| tile.read(t, &input[at_in + t * in_step..][lanes.clone()]));
+                    (0..size)
+                        .for_each(|t| tile.read(t, &input[at_in + t * in_step..][lanes.clone()]));
                     let first = at_length + lanes.start * length_step;
-                    tile.reverse(lanes.len(), |j| length(plan, lengths, first + j * length_step));
-                    (0..size).for_each(|t| tile.write(t, &mut out[at_out + t * out_step..][lanes.clone()]));
+                    tile.reverse(lanes.len(), |j| {
+                        length(plan, lengths, first + j * length_step)
+                    });
+                    (0..size).for_each(|t| {
+                        tile.write(t, &mut out[at_out + t * out_step..][lanes.clone()])
+                    });
                 }
             });
         }
@@ -120,7 +148,8 @@ fn swap<T: Pod, const LANES: usize>(plan: &Plan, lengths: &[u8], out: &mut [T]) 
                 return for_each(&outer, |[_, at, at_length]| {
                     for j in 0..row {
                         let length = length(plan, lengths, at_length + j * length_step);
-                        let (mut front, mut back) = (at + j, at + j + length.saturating_sub(1) * step);
+                        let (mut front, mut back) =
+                            (at + j, at + j + length.saturating_sub(1) * step);
                         while front < back {
                             out.swap(front, back);
                             front += step;
@@ -136,7 +165,8 @@ fn swap<T: Pod, const LANES: usize>(plan: &Plan, lengths: &[u8], out: &mut [T]) 
                     let longest = (0..lanes.len()).map(length).max().unwrap_or(0);
                     (0..longest).for_each(|t| tile.read(t, &out[at + t * step..][lanes.clone()]));
                     tile.reverse(lanes.len(), length);
-                    (0..longest).for_each(|t| tile.write(t, &mut out[at + t * step..][lanes.clone()]));
+                    (0..longest)
+                        .for_each(|t| tile.write(t, &mut out[at + t * step..][lanes.clone()]));
                 }
             });
         }
@@ -161,10 +191,17 @@ fn swap_blocks<T: Pod>(plan: &Plan, lengths: &[u8], out: &mut [T], outer: &Outer
 /// Copies the input without reversing it, in the largest possible pieces.
 fn copy_as_it_is<T: Pod>(plan: &Plan, input: &[T], out: &mut [T]) {
     let axis = (plan.axis.size, [plan.axis.out_stride, plan.axis.in_stride]);
-    let others = plan.dimensions.iter().map(|d| (d.size, [d.out_stride, d.in_stride]));
+    let others = plan
+        .dimensions
+        .iter()
+        .map(|d| (d.size, [d.out_stride, d.in_stride]));
     let mut outer = merge(others.chain([axis]).collect());
-    let piece = outer.pop_if(|(_, strides)| *strides == [1, 1]).map_or(1, |(size, _)| size as usize);
-    for_each(&outer, |[to, from]| out[to..to + piece].copy_from_slice(&input[from..from + piece]));
+    let piece = outer
+        .pop_if(|(_, strides)| *strides == [1, 1])
+        .map_or(1, |(size, _)| size as usize);
+    for_each(&outer, |[to, from]| {
+        out[to..to + piece].copy_from_slice(&input[from..from + piece])
+    });
 }
 
 /// The outer dimensions, each with its strides in the input, the output and the lengths.
@@ -182,7 +219,10 @@ enum Inner {
 
 fn inner(plan: &Plan) -> Inner {
     let around = |dimensions: &[Dimension]| {
-        dimensions.iter().map(|d| (d.size, [d.in_stride, d.out_stride, d.length_stride])).collect()
+        dimensions
+            .iter()
+            .map(|d| (d.size, [d.in_stride, d.out_stride, d.length_stride]))
+            .collect()
     };
     match plan.dimensions.split_last() {
         Some((d, outer)) if d.in_stride == 1 && d.out_stride == 1 => match d.length_stride {

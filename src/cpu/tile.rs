@@ -40,13 +40,19 @@ impl<T: Pod, const LANES: usize> Tile<T, LANES> {
 
     /// A tile for `row` interleaved lanes of `size` elements, if it is faster and there is memory for it.
     pub fn that_pays(size: usize, row: usize) -> Option<Self> {
-        Self::pays(size, row).then(|| Self::new(size, row)).flatten()
+        Self::pays(size, row)
+            .then(|| Self::new(size, row))
+            .flatten()
     }
 
     fn new(size: usize, row: usize) -> Option<Self> {
         let line = size_of::<Line<T, LANES>>();
         let strips = (TILE_BYTES / size).clamp(LEAST_ROW_BYTES, MOST_ROW_BYTES) / line;
-        let strips = row.div_ceil(LANES).min(strips).min(MAX_TILE_BYTES / (size * line)).max(1);
+        let strips = row
+            .div_ceil(LANES)
+            .min(strips)
+            .min(MAX_TILE_BYTES / (size * line))
+            .max(1);
         let mut lines = Vec::new();
         lines.try_reserve_exact(size * strips).ok()?;
         lines.resize(size * strips, Line([T::zeroed(); LANES]));
@@ -56,7 +62,9 @@ impl<T: Pod, const LANES: usize> Tile<T, LANES> {
     /// Cuts a row of lanes into pieces that fit in the tile.
     pub fn pieces(&self, row: usize) -> impl Iterator<Item = Range<usize>> {
         let width = self.lines.len() / self.size * LANES;
-        (0..row).step_by(width).map(move |begin| begin..row.min(begin + width))
+        (0..row)
+            .step_by(width)
+            .map(move |begin| begin..row.min(begin + width))
     }
 
     /// Copies element t of every lane into the tile.
@@ -64,7 +72,9 @@ impl<T: Pod, const LANES: usize> Tile<T, LANES> {
         let mut lines = self.lines[t..].iter_mut().step_by(self.size);
         let whole = row.chunks_exact(LANES);
         let rest = whole.remainder();
-        whole.zip(&mut lines).for_each(|(from, line)| line.0.copy_from_slice(from));
+        whole
+            .zip(&mut lines)
+            .for_each(|(from, line)| line.0.copy_from_slice(from));
         if let Some(line) = lines.next() {
             line.0[..rest.len()].copy_from_slice(rest);
         }
@@ -74,7 +84,9 @@ impl<T: Pod, const LANES: usize> Tile<T, LANES> {
     pub fn write(&self, t: usize, row: &mut [T]) {
         let mut lines = self.lines[t..].iter().step_by(self.size);
         let mut whole = row.chunks_exact_mut(LANES);
-        (&mut whole).zip(&mut lines).for_each(|(to, line)| to.copy_from_slice(&line.0));
+        (&mut whole)
+            .zip(&mut lines)
+            .for_each(|(to, line)| to.copy_from_slice(&line.0));
         let rest = whole.into_remainder();
         if let Some(line) = lines.next() {
             rest.copy_from_slice(&line.0[..rest.len()]);
@@ -83,7 +95,11 @@ impl<T: Pod, const LANES: usize> Tile<T, LANES> {
 
     /// Reverses the first `length(j)` elements of each lane j below `lanes`.
     pub fn reverse(&mut self, lanes: usize, length: impl Fn(usize) -> usize) {
-        for (strip, first) in self.lines.chunks_exact_mut(self.size).zip((0..lanes).step_by(LANES)) {
+        for (strip, first) in self
+            .lines
+            .chunks_exact_mut(self.size)
+            .zip((0..lanes).step_by(LANES))
+        {
             for j in 0..LANES.min(lanes - first) {
                 let length = length(first + j);
                 let (front, back) = strip[..length].split_at_mut(length / 2);
@@ -111,7 +127,10 @@ mod tests {
         let mut out = vec![make(0); elements.len()];
         let mut tile = Tile::<T, LANES>::new(size, row).expect("memory");
         let pieces: Vec<Range<usize>> = tile.pieces(row).collect();
-        assert!(pieces.iter().map(Range::len).sum::<usize>() == row, "{size}, {row}: {pieces:?}");
+        assert!(
+            pieces.iter().map(Range::len).sum::<usize>() == row,
+            "{size}, {row}: {pieces:?}"
+        );
         for lanes in &pieces {
             (0..size).for_each(|t| tile.read(t, &elements[t * row..][lanes.clone()]));
             tile.reverse(lanes.len(), |j| length(lanes.start + j));
@@ -120,7 +139,11 @@ mod tests {
         for (n, found) in out.iter().enumerate() {
             let (t, j) = (n / row, n % row);
             let from = if t < length(j) { length(j) - 1 - t } else { t };
-            assert_eq!(*found, elements[from * row + j], "element {t} of lane {j}, {size} and {row}");
+            assert_eq!(
+                *found,
+                elements[from * row + j],
+                "element {t} of lane {j}, {size} and {row}"
+            );
         }
         pieces.len()
     }
@@ -132,7 +155,10 @@ mod tests {
         for (size, row) in [(1 << 20, 1 << 20), (100_000, 70_000), (512, 768)] {
             let tile = Tile::<u16, 32>::that_pays(size, row).expect("memory");
             assert!(tile.lines.len() * 64 <= MAX_TILE_BYTES, "{size}, {row}");
-            assert!(tile.pieces(row).map(|lanes| lanes.len()).sum::<usize>() == row, "{size}, {row}");
+            assert!(
+                tile.pieces(row).map(|lanes| lanes.len()).sum::<usize>() == row,
+                "{size}, {row}"
+            );
         }
     }
 
@@ -142,7 +168,10 @@ mod tests {
         assert_eq!(check::<u8, 64>(2101, 1100, |n| n as u8), 2);
         assert_eq!(check::<u16, 32>(40, 33, |n| n as u16), 1);
         assert_eq!(check::<u32, 16>(1000, 700, |n| n as u32), 2);
-        assert_eq!(check::<[u8; 3], 21>(1030, 1100, |n| [n as u8, (n >> 8) as u8, 9]), 2);
+        assert_eq!(
+            check::<[u8; 3], 21>(1030, 1100, |n| [n as u8, (n >> 8) as u8, 9]),
+            2
+        );
         assert_eq!(check::<u64, 8>(7, 513, |n| n as u64), 2);
     }
 }

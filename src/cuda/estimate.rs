@@ -74,7 +74,9 @@ pub(crate) fn ceil(number: f64) -> f64 {
 pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS] {
     let multiprocessors = f64::from(target.multiprocessors);
     let by_shared = (target.shared_memory + RESERVED_SHARED) / (grid.shared + RESERVED_SHARED);
-    let resident = (target.threads / grid.threads).min(by_shared).clamp(1, MOST_BLOCKS);
+    let resident = (target.threads / grid.threads)
+        .min(by_shared)
+        .clamp(1, MOST_BLOCKS);
     let blocks = f64::from(grid.blocks);
     let at_once = multiprocessors * f64::from(resident);
     let waves = (blocks / at_once).max(1.0);

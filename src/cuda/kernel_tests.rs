@@ -29,10 +29,19 @@ fn report(run: &[&'static str], machine: &str, everything: bool) {
     let kernels: BTreeSet<&str> = run.iter().copied().collect();
     // Not println!: the harness hides what a passing test prints.
     let (launches, count) = (run.len(), kernels.len());
-    let _ = writeln!(std::io::stderr(), "{launches} launches of {count} kernels are right on {machine}");
-    let all = FAMILIES.iter().flat_map(|family| family.all()).map(|entry| entry.name);
+    let _ = writeln!(
+        std::io::stderr(),
+        "{launches} launches of {count} kernels are right on {machine}"
+    );
+    let all = FAMILIES
+        .iter()
+        .flat_map(|family| family.all())
+        .map(|entry| entry.name);
     let missing: Vec<&str> = all.filter(|name| !kernels.contains(name)).collect();
-    assert!(!everything || missing.is_empty(), "kernels that no case launches: {missing:?}");
+    assert!(
+        !everything || missing.is_empty(),
+        "kernels that no case launches: {missing:?}"
+    );
 }
 
 /// A GPU, and which of the launches selected for it to run.
@@ -43,7 +52,10 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     let plan = OperatorPlan::new(&case.desc).expect("the cases are valid");
     let mut distinct: Vec<Launch> = Vec::new();
     for (target, wanted) in targets {
-        let launches = plan.candidates(target, Mode::new(case.in_place)).into_iter().map(|candidate| candidate.launch);
+        let launches = plan
+            .candidates(target, Mode::new(case.in_place))
+            .into_iter()
+            .map(|candidate| candidate.launch);
         for launch in launches.filter(wanted) {
             if !distinct.contains(&launch) {
                 distinct.push(launch);
@@ -72,9 +84,14 @@ fn work<'a>(
             let sizes = is_small.then_some(&output.sizes);
             // What these kernels do depends on the axis, and on which lengths vary.
             let how = match &case.desc {
-                OperatorDesc::ReverseSubsequences(desc) if launch.entry.name.contains("transposed") => {
+                OperatorDesc::ReverseSubsequences(desc)
+                    if launch.entry.name.contains("transposed") =>
+                {
                     let strides = desc.sequence_lengths_tensor.strides.iter().flatten();
-                    Some((desc.axis, strides.map(|&stride| stride != 0).collect::<Vec<bool>>()))
+                    Some((
+                        desc.axis,
+                        strides.map(|&stride| stride != 0).collect::<Vec<bool>>(),
+                    ))
                 }
                 _ => None,
             };
@@ -90,11 +107,17 @@ fn work<'a>(
         });
         (case, launches)
     };
-    cases.map(chosen).filter(|(_, launches)| !launches.is_empty()).collect()
+    cases
+        .map(chosen)
+        .filter(|(_, launches)| !launches.is_empty())
+        .collect()
 }
 
 /// Runs launches and compares their outputs with what the cases expect. Returns the kernel of each run.
-fn check<'a>(work: impl Iterator<Item = &'a (&'a Case, Vec<Launch>)>, machine: &mut impl Machine) -> Vec<&'static str> {
+fn check<'a>(
+    work: impl Iterator<Item = &'a (&'a Case, Vec<Launch>)>,
+    machine: &mut impl Machine,
+) -> Vec<&'static str> {
     let mut run = Vec::new();
     for (case, launches) in work {
         let expected = case.expected();
@@ -103,8 +126,13 @@ fn check<'a>(work: impl Iterator<Item = &'a (&'a Case, Vec<Launch>)>, machine: &
             // First with the largest alignment that a kernel may need, then with exactly the one that this launch
             // needs.
             for past in [0, launch.alignment].into_iter().filter(|past| *past < 16) {
-                let what = format!("{name}, pointers {past} bytes past a multiple of 16: {:?}", case.desc);
-                let found = machine.run(case, launch, past).unwrap_or_else(|report| panic!("{what}: {report}"));
+                let what = format!(
+                    "{name}, pointers {past} bytes past a multiple of 16: {:?}",
+                    case.desc
+                );
+                let found = machine
+                    .run(case, launch, past)
+                    .unwrap_or_else(|report| panic!("{what}: {report}"));
                 if let Some(difference) = difference(&case.desc, &found, &expected) {
                     panic!("{what}: {difference}");
                 }

@@ -27,7 +27,10 @@ impl Family {
     /// units.
     pub fn find(&self, mode: Mode, unit: u32) -> Option<Entry> {
         let width = ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize];
-        let found = mode.of(&self.entries).iter().find(|(variant, _)| variant.is_empty() || *variant == width);
+        let found = mode
+            .of(&self.entries)
+            .iter()
+            .find(|(variant, _)| variant.is_empty() || *variant == width);
         found.map(|&(_, name)| self.named(name))
     }
 
@@ -37,13 +40,21 @@ impl Family {
     }
 
     fn named(&self, name: &'static str) -> Entry {
-        Entry { file: self.file, specializable: self.specializable, name }
+        Entry {
+            file: self.file,
+            specializable: self.specializable,
+            name,
+        }
     }
 
     /// The entry points of all modes.
     #[cfg(test)]
     pub fn all(&self) -> impl Iterator<Item = Entry> + '_ {
-        self.entries.iter().copied().flatten().map(|(_, name)| self.named(name))
+        self.entries
+            .iter()
+            .copied()
+            .flatten()
+            .map(|(_, name)| self.named(name))
     }
 }
 
@@ -70,7 +81,9 @@ pub(crate) fn only(ptx: &str, entry: &str) -> String {
     const BEGIN: &str = ".visible .entry ";
     let mut parts = ptx.split(BEGIN);
     let head = parts.next().unwrap_or_default();
-    let body = parts.find(|part| part.split('(').next() == Some(entry)).unwrap_or_default();
+    let body = parts
+        .find(|part| part.split('(').next() == Some(entry))
+        .unwrap_or_default();
     [head, BEGIN, body].concat()
 }
 
@@ -145,7 +158,10 @@ mod tests {
     #[test]
     fn one_entry_point_is_taken_with_what_all_share() {
         let ptx = ".version 6.3\n.extern .shared s;\n.visible .entry a(\n) { ret; }\n// .globl ab\n.visible .entry ab(\n) { exit; }\n";
-        assert_eq!(only(ptx, "ab"), ".version 6.3\n.extern .shared s;\n.visible .entry ab(\n) { exit; }\n");
+        assert_eq!(
+            only(ptx, "ab"),
+            ".version 6.3\n.extern .shared s;\n.visible .entry ab(\n) { exit; }\n"
+        );
         assert!(only(ptx, "a").ends_with(".visible .entry a(\n) { ret; }\n// .globl ab\n"));
     }
 
@@ -153,11 +169,18 @@ mod tests {
     fn the_table_lists_the_entry_points_of_the_ptx() {
         let in_ptx: BTreeSet<(&str, &str)> = PTX
             .iter()
-            .flat_map(|(file, ptx)| ptx.split(".visible .entry ").skip(1).map(move |entry| (*file, entry)))
+            .flat_map(|(file, ptx)| {
+                ptx.split(".visible .entry ")
+                    .skip(1)
+                    .map(move |entry| (*file, entry))
+            })
             .map(|(file, entry)| (file, entry.split('(').next().expect("a name")))
             .collect();
-        let in_table: BTreeSet<(&str, &str)> =
-            FAMILIES.iter().flat_map(|family| family.all()).map(|entry| (entry.file, entry.name)).collect();
+        let in_table: BTreeSet<(&str, &str)> = FAMILIES
+            .iter()
+            .flat_map(|family| family.all())
+            .map(|entry| (entry.file, entry.name))
+            .collect();
         assert_eq!(in_table, in_ptx);
     }
 }

@@ -49,7 +49,13 @@ pub(crate) fn words<P: Pod>(params: P) -> Box<[u64]> {
 impl Launch {
     /// A launch that has no parameters yet.
     pub fn new(entry: Entry, grid: Grid, alignment: u32, access: u32) -> Self {
-        Self { entry, grid, alignment, access, params: Box::default() }
+        Self {
+            entry,
+            grid,
+            alignment,
+            access,
+            params: Box::default(),
+        }
     }
 
     /// The parameters with these pointers. Does not allocate.

@@ -19,7 +19,9 @@ pub(crate) fn load(
 ) -> Result<Loaded, CudaError> {
     let load = |launch: Launch| {
         let is_specialized = options.specialize == Specialize::Always;
-        let specialized = is_specialized.then(|| context.specialized_kernel(&launch)).flatten();
+        let specialized = is_specialized
+            .then(|| context.specialized_kernel(&launch))
+            .flatten();
         let kernel = specialized.map_or_else(|| context.kernel(launch.entry), Ok)?;
         Ok((launch, kernel))
     };
@@ -33,7 +35,9 @@ pub(crate) fn load_briefly(
     launches: impl IntoIterator<Item = Launch>,
 ) -> Result<Loaded, CudaError> {
     let load = |launch: Launch| {
-        let kernel = context.brief_kernel(&launch).map_or_else(|| context.kernel(launch.entry), Ok)?;
+        let kernel = context
+            .brief_kernel(&launch)
+            .map_or_else(|| context.kernel(launch.entry), Ok)?;
         Ok((launch, kernel))
     };
     launches.into_iter().map(load).collect()
@@ -50,20 +54,32 @@ pub(crate) struct Launcher {
 
 impl Launcher {
     /// The launches of each mode, in the order of `Mode::ALL`.
-    pub fn new(context: &Arc<Context>, modes: [Option<Loaded>; 2], options: CompileOptions) -> Self {
-        Self { context: context.clone(), modes, options }
+    pub fn new(
+        context: &Arc<Context>,
+        modes: [Option<Loaded>; 2],
+        options: CompileOptions,
+    ) -> Self {
+        Self {
+            context: context.clone(),
+            modes,
+            options,
+        }
     }
 
     /// The launches of a mode. `None` if the operator is not compiled for it.
     pub fn launches(&self, mode: Mode) -> Option<impl Iterator<Item = &Launch>> {
-        mode.of(&self.modes).as_ref().map(|launches| launches.iter().map(|(launch, _)| launch))
+        mode.of(&self.modes)
+            .as_ref()
+            .map(|launches| launches.iter().map(|(launch, _)| launch))
     }
 
     /// Whether all its kernels are specialized.
     #[cfg(all(test, in_repository))]
     pub fn is_specialized(&self) -> bool {
         let is_generic = |(launch, kernel): &(Launch, Arc<LoadedKernel>)| {
-            self.context.kernel(launch.entry).is_ok_and(|generic| Arc::ptr_eq(&generic, kernel))
+            self.context
+                .kernel(launch.entry)
+                .is_ok_and(|generic| Arc::ptr_eq(&generic, kernel))
         };
         !self.modes.iter().flatten().flatten().any(is_generic)
     }
@@ -81,9 +97,19 @@ impl Launcher {
     ///
     /// The promises of [`LoadedKernel::launch`], for the tensors of the operator that this was made for.
     #[allow(unsafe_code)]
-    pub unsafe fn launch(&self, addresses: &Addresses<'_>, mode: Mode, stream: StreamHandle) -> Result<(), CudaError> {
-        let launches = mode.of(&self.modes).as_deref().expect("the operator is compiled for the mode");
-        let Some((launch, kernel)) = choose(launches, addresses) else { return Ok(()) };
+    pub unsafe fn launch(
+        &self,
+        addresses: &Addresses<'_>,
+        mode: Mode,
+        stream: StreamHandle,
+    ) -> Result<(), CudaError> {
+        let launches = mode
+            .of(&self.modes)
+            .as_deref()
+            .expect("the operator is compiled for the mode");
+        let Some((launch, kernel)) = choose(launches, addresses) else {
+            return Ok(());
+        };
         let _current = self.context.enter_to_queue()?;
         let captured = self.options.specialize == Specialize::InGraphs && stream.is_capturing();
         let specialized = captured.then(|| {
@@ -98,9 +124,15 @@ impl Launcher {
 
 /// The first launch whose alignment the pointers satisfy. `None` if nothing moves. The last launch accepts all pointers
 /// that the operator was compiled for, and binding and raw dispatch check these.
-fn choose<'a, K>(launches: &'a [(Launch, K)], addresses: &Addresses<'_>) -> Option<&'a (Launch, K)> {
+fn choose<'a, K>(
+    launches: &'a [(Launch, K)],
+    addresses: &Addresses<'_>,
+) -> Option<&'a (Launch, K)> {
     let chosen = launches.iter().find(|(launch, _)| launch.takes(addresses));
-    assert!(chosen.is_some() || launches.is_empty(), "no launch takes the pointers");
+    assert!(
+        chosen.is_some() || launches.is_empty(),
+        "no launch takes the pointers"
+    );
     chosen
 }
 
@@ -115,27 +147,55 @@ mod tests {
 
     #[test]
     fn the_largest_tensors_have_a_launch() {
-        let sizes =
-            [[1, u32::MAX - 3], [u32::MAX - 3, 1], [65535, 65536], [2, u32::MAX / 2 - 1], [u32::MAX / 3 - 1, 3]];
-        let types = [TensorDataType::UInt8, TensorDataType::UInt16, TensorDataType::UInt32, TensorDataType::UInt64];
-        for (sizes, data_type) in sizes.iter().flat_map(|sizes| types.map(|data_type| (sizes, data_type))) {
+        let sizes = [
+            [1, u32::MAX - 3],
+            [u32::MAX - 3, 1],
+            [65535, 65536],
+            [2, u32::MAX / 2 - 1],
+            [u32::MAX / 3 - 1, 3],
+        ];
+        let types = [
+            TensorDataType::UInt8,
+            TensorDataType::UInt16,
+            TensorDataType::UInt32,
+            TensorDataType::UInt64,
+        ];
+        for (sizes, data_type) in sizes
+            .iter()
+            .flat_map(|sizes| types.map(|data_type| (sizes, data_type)))
+        {
             for (axis, lengths) in [[sizes[0], 1], [1, sizes[1]]].iter().enumerate() {
                 let tensor = |sizes: &[u32]| BufferTensorDesc::packed(data_type, sizes);
                 let desc = ReverseSubsequencesDesc {
                     input_tensor: tensor(sizes),
-                    sequence_lengths_tensor: BufferTensorDesc::packed(TensorDataType::UInt32, lengths),
+                    sequence_lengths_tensor: BufferTensorDesc::packed(
+                        TensorDataType::UInt32,
+                        lengths,
+                    ),
                     output_tensor: tensor(sizes),
                     axis: 1 - axis as u32,
                 };
-                let plan = Device::cpu().create_operator(desc.clone()).expect("a valid operator").plan();
-                for (mode, (name, target)) in
-                    Mode::ALL.into_iter().flat_map(|mode| GpuTarget::NAMED.iter().map(move |of| (mode, of)))
+                let plan = Device::cpu()
+                    .create_operator(desc.clone())
+                    .expect("a valid operator")
+                    .plan();
+                for (mode, (name, target)) in Mode::ALL
+                    .into_iter()
+                    .flat_map(|mode| GpuTarget::NAMED.iter().map(move |of| (mode, of)))
                 {
-                    let what = format!("{sizes:?} {data_type:?} along {} {mode:?} {name}", desc.axis);
-                    let least = plan.select(target, mode, 0).last().map(|launch| launch.alignment);
+                    let what = format!(
+                        "{sizes:?} {data_type:?} along {} {mode:?} {name}",
+                        desc.axis
+                    );
+                    let least = plan
+                        .select(target, mode, 0)
+                        .last()
+                        .map(|launch| launch.alignment);
                     let moves = mode == Mode::Copying || sizes[1 - axis] > 1;
                     assert_eq!(
-                        least.is_some_and(|least| data_type.size_in_bits().is_multiple_of(8 * least)),
+                        least.is_some_and(|least| data_type
+                            .size_in_bits()
+                            .is_multiple_of(8 * least)),
                         moves,
                         "{what}"
                     );
@@ -149,30 +209,56 @@ mod tests {
         let mut plans = 0;
         for seed in 0..4_000 {
             let desc = Bytes(&Random(seed).bytes(512)).desc();
-            let Ok(operator) = Device::cpu().create_operator(desc.clone()) else { continue };
+            let Ok(operator) = Device::cpu().create_operator(desc.clone()) else {
+                continue;
+            };
             let plan = operator.plan();
-            let modes = if plan.runs_in_place() { &Mode::ALL[..] } else { &[Mode::Copying] };
+            let modes = if plan.runs_in_place() {
+                &Mode::ALL[..]
+            } else {
+                &[Mode::Copying]
+            };
             let is_one_element = |desc: &OperatorDesc| match desc {
-                OperatorDesc::ReverseSubsequences(desc) => desc.input_tensor.sizes[desc.axis as usize] == 1,
+                OperatorDesc::ReverseSubsequences(desc) => {
+                    desc.input_tensor.sizes[desc.axis as usize] == 1
+                }
                 _ => false,
             };
             plans += 1;
-            for (&mode, (name, target)) in
-                modes.iter().flat_map(|mode| GpuTarget::NAMED.iter().map(move |of| (mode, of)))
+            for (&mode, (name, target)) in modes
+                .iter()
+                .flat_map(|mode| GpuTarget::NAMED.iter().map(move |of| (mode, of)))
             {
                 for alignment in [0, 1, 2, 4, 8, 16, 4096] {
                     let launches = plan.select(target, mode, alignment).into_iter();
                     let launches: Vec<_> = launches.map(|launch| (launch, ())).collect();
                     let nothing_moves = mode == Mode::InPlace && is_one_element(&desc);
                     let (_, before) = launches.split_last().unzip();
-                    let is_left_out = |(launch, ()): &(Launch, ())| !alignment.max(1).is_multiple_of(launch.alignment);
-                    assert!(before.unwrap_or_default().iter().all(is_left_out), "{desc:?} {alignment} {name}");
-                    assert_eq!(launches.is_empty(), nothing_moves, "{desc:?} {mode:?} {name}");
+                    let is_left_out = |(launch, ()): &(Launch, ())| {
+                        !alignment.max(1).is_multiple_of(launch.alignment)
+                    };
+                    assert!(
+                        before.unwrap_or_default().iter().all(is_left_out),
+                        "{desc:?} {alignment} {name}"
+                    );
+                    assert_eq!(
+                        launches.is_empty(),
+                        nothing_moves,
+                        "{desc:?} {mode:?} {name}"
+                    );
                     let least = u64::from(alignment.max(bytes_of_element(desc.output_tensor())));
-                    for (n, output) in (1..=16).flat_map(|n| [1, 2, 3, 16].map(|output| (n, output))) {
-                        let addresses = Addresses { inputs: &[n * least, 4], output: output * least };
+                    for (n, output) in
+                        (1..=16).flat_map(|n| [1, 2, 3, 16].map(|output| (n, output)))
+                    {
+                        let addresses = Addresses {
+                            inputs: &[n * least, 4],
+                            output: output * least,
+                        };
                         let chosen = choose(&launches, &addresses);
-                        assert!(chosen.is_some() != nothing_moves, "{desc:?} {mode:?} {name}");
+                        assert!(
+                            chosen.is_some() != nothing_moves,
+                            "{desc:?} {mode:?} {name}"
+                        );
                     }
                 }
             }
@@ -183,12 +269,32 @@ mod tests {
     #[test]
     #[should_panic(expected = "no launch takes the pointers")]
     fn pointers_that_no_launch_takes_are_a_fault() {
-        let desc = crate::dml_cuda_testing::fill(crate::TensorDataType::UInt8, &[8], 0u8.into(), 1i8.into());
+        let desc = crate::dml_cuda_testing::fill(
+            crate::TensorDataType::UInt8,
+            &[8],
+            0u8.into(),
+            1i8.into(),
+        );
         let plan = Device::cpu().create_operator(desc).expect("right").plan();
         let mut launches = plan.select(&GpuTarget::NAMED[0].1, Mode::Copying, 0);
         launches.iter_mut().for_each(|launch| launch.alignment = 16);
         let launches: Vec<_> = launches.into_iter().map(|launch| (launch, ())).collect();
-        assert_eq!(choose::<()>(&[], &Addresses { inputs: &[], output: 8 }), None);
-        choose(&launches, &Addresses { inputs: &[], output: 8 }); // 8 is no multiple of 16
+        assert_eq!(
+            choose::<()>(
+                &[],
+                &Addresses {
+                    inputs: &[],
+                    output: 8
+                }
+            ),
+            None
+        );
+        choose(
+            &launches,
+            &Addresses {
+                inputs: &[],
+                output: 8,
+            },
+        ); // 8 is no multiple of 16
     }
 }

@@ -49,7 +49,10 @@ impl From<&'static str> for RejectReason {
 /// A text with the number that replaces its `{}`.
 impl<N: Into<u64>> From<(&'static str, N)> for RejectReason {
     fn from((text, number): (&'static str, N)) -> Self {
-        Self { text, number: number.into() }
+        Self {
+            text,
+            number: number.into(),
+        }
     }
 }
 
@@ -91,17 +94,26 @@ pub(crate) struct Candidate {
 impl Candidate {
     /// A candidate without an estimate.
     fn new(launch: Launch) -> Self {
-        Self { launch, variant: ("", 0), work: Work::default(), costs: None, microseconds: None, time: None }
+        Self {
+            launch,
+            variant: ("", 0),
+            work: Work::default(),
+            costs: None,
+            microseconds: None,
+            time: None,
+        }
     }
 
     /// The variant of its kernel, such as `strips of 64 bytes`. Empty if there is one only.
     pub fn variant(&self) -> String {
         let (name, number) = self.variant;
-        name.replace("{}", &number.to_string()).replace("1 vectors", "1 vector")
+        name.replace("{}", &number.to_string())
+            .replace("1 vectors", "1 vector")
     }
 
     pub fn estimate(&self) -> Option<Duration> {
-        self.microseconds.map(|microseconds| Duration::from_secs_f64(microseconds.min(1e12) * 1e-6))
+        self.microseconds
+            .map(|microseconds| Duration::from_secs_f64(microseconds.min(1e12) * 1e-6))
     }
 }
 
@@ -130,7 +142,9 @@ fn blocks(items: u64, items_per_thread: u32) -> u32 {
 
 /// Checks that a grid can have this number of thread blocks.
 fn grid(blocks: u64) -> Result<u32, RejectReason> {
-    let blocks = u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31);
+    let blocks = u32::try_from(blocks)
+        .ok()
+        .filter(|&blocks| blocks < 1 << 31);
     blocks.ok_or("the grid would have 2³¹ thread blocks or more".into())
 }
 

@@ -15,10 +15,16 @@ pub(crate) fn specialize(ptx: &str, params: &[u64], threads: u32) -> String {
     let mut specialized = String::with_capacity(ptx.len());
     for line in ptx.lines() {
         let constants = match Instruction::of(line) {
-            Some(Instruction { opcode: "mov.u32" | "mov.b32", to, from: "%ntid.x" }) => constant(to, threads.into()),
-            Some(Instruction { opcode, to, from }) if opcode.starts_with("ld.param.") => offset(from, &addresses)
-                .filter(|&at| at >= ADDRESSES)
-                .and_then(|at| constants(opcode, to, bytes.get(at..)?)),
+            Some(Instruction {
+                opcode: "mov.u32" | "mov.b32",
+                to,
+                from: "%ntid.x",
+            }) => constant(to, threads.into()),
+            Some(Instruction { opcode, to, from }) if opcode.starts_with("ld.param.") => {
+                offset(from, &addresses)
+                    .filter(|&at| at >= ADDRESSES)
+                    .and_then(|at| constants(opcode, to, bytes.get(at..)?))
+            }
             _ => None,
         };
         match constants {
@@ -40,14 +46,23 @@ struct Instruction<'a> {
 impl<'a> Instruction<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let text = line.trim().strip_suffix(';')?;
-        let predicate = if text.starts_with('@') { text.find(char::is_whitespace)? + 1 } else { 0 };
-        let (opcode, operands) = text.split_at(predicate + text[predicate..].find(char::is_whitespace)?);
+        let predicate = if text.starts_with('@') {
+            text.find(char::is_whitespace)? + 1
+        } else {
+            0
+        };
+        let (opcode, operands) =
+            text.split_at(predicate + text[predicate..].find(char::is_whitespace)?);
         let operands = operands.trim();
         let (to, from) = match operands.strip_prefix('{') {
             Some(vector) => vector.split_once("},")?,
             None => operands.split_once(',')?,
         };
-        to.starts_with('%').then(|| Self { opcode, to, from: from.trim() })
+        to.starts_with('%').then(|| Self {
+            opcode,
+            to,
+            from: from.trim(),
+        })
     }
 }
 
@@ -55,11 +70,17 @@ impl<'a> Instruction<'a> {
 fn addresses(ptx: &str) -> HashMap<&str, usize> {
     let instructions = || ptx.lines().filter_map(Instruction::of);
     let (mut writes, mut addresses) = (HashMap::<&str, u32>::new(), HashMap::new());
-    instructions().flat_map(|written| written.to.split(", ")).for_each(|to| *writes.entry(to).or_default() += 1);
-    for Instruction { opcode, to, from } in instructions().filter(|written| writes.get(written.to) == Some(&1)) {
+    instructions()
+        .flat_map(|written| written.to.split(", "))
+        .for_each(|to| *writes.entry(to).or_default() += 1);
+    for Instruction { opcode, to, from } in
+        instructions().filter(|written| writes.get(written.to) == Some(&1))
+    {
         let offset = match opcode {
             "mov.b64" | "mov.u64" => offset(from, &addresses),
-            "add.s64" => from.split_once(", ").and_then(|(base, step)| offset(&format!("{base}+{step}"), &addresses)),
+            "add.s64" => from
+                .split_once(", ")
+                .and_then(|(base, step)| offset(&format!("{base}+{step}"), &addresses)),
             _ => None,
         };
         addresses.extend(offset.map(|offset| (to, offset)));
@@ -72,7 +93,11 @@ fn addresses(ptx: &str) -> HashMap<&str, usize> {
 fn offset(address: &str, addresses: &HashMap<&str, usize>) -> Option<usize> {
     let address = address.trim_matches(['[', ']']);
     let (base, step) = address.split_once('+').unwrap_or((address, "0"));
-    let base = if base.ends_with("_param_0") { 0 } else { *addresses.get(base)? };
+    let base = if base.ends_with("_param_0") {
+        0
+    } else {
+        *addresses.get(base)?
+    };
     base.checked_add_signed(step.parse().ok()?)
 }
 
@@ -83,11 +108,20 @@ fn constants(opcode: &str, to: &str, bytes: &[u8]) -> Option<String> {
         "u64" | "b64" | "f64" => 8,
         _ => return None,
     };
-    let values =
-        bytes.chunks_exact(size).map(|bytes| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)));
+    let values = bytes.chunks_exact(size).map(|bytes| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |value, &byte| value << 8 | u64::from(byte))
+    });
     let registers: Vec<&str> = to.split(',').collect();
-    (bytes.len() >= size * registers.len())
-        .then(|| registers.iter().zip(values).map(|(register, value)| constant(register.trim(), value)).collect())?
+    (bytes.len() >= size * registers.len()).then(|| {
+        registers
+            .iter()
+            .zip(values)
+            .map(|(register, value)| constant(register.trim(), value))
+            .collect()
+    })?
 }
 
 fn constant(register: &str, value: u64) -> Option<String> {
@@ -112,9 +146,14 @@ mod tests {
     /// Loads of parameters: the offset, which is `None` if the address is computed, the bytes and the registers.
     fn loads(ptx: &str) -> Vec<(Option<usize>, usize, usize)> {
         let addresses = addresses(ptx);
-        let loads = ptx.lines().filter_map(Instruction::of).filter(|load| load.opcode.starts_with("ld.param."));
+        let loads = ptx
+            .lines()
+            .filter_map(Instruction::of)
+            .filter(|load| load.opcode.starts_with("ld.param."));
         let load = |Instruction { opcode, to, from }| {
-            let bits: usize = opcode.rsplit('.').next().expect("a type")[1..].parse().expect("a width");
+            let bits: usize = opcode.rsplit('.').next().expect("a type")[1..]
+                .parse()
+                .expect("a width");
             let registers = to.split(',').count();
             (offset(from, &addresses), bits / 8 * registers, registers)
         };
@@ -123,11 +162,17 @@ mod tests {
 
     /// The entry points that may be specialized: the name, and the PTX in kernels/prebuilt.
     fn entries() -> impl Iterator<Item = (&'static str, String)> {
-        FAMILIES.iter().flat_map(|family| family.all()).filter_map(|entry| {
-            let file = repository(&format!("kernels/prebuilt/{}.ptx", entry.file));
-            let ptx = only(&std::fs::read_to_string(file).expect("the prebuilt PTX"), entry.name);
-            entry.specializable.then_some((entry.name, ptx))
-        })
+        FAMILIES
+            .iter()
+            .flat_map(|family| family.all())
+            .filter_map(|entry| {
+                let file = repository(&format!("kernels/prebuilt/{}.ptx", entry.file));
+                let ptx = only(
+                    &std::fs::read_to_string(file).expect("the prebuilt PTX"),
+                    entry.name,
+                );
+                entry.specializable.then_some((entry.name, ptx))
+            })
     }
 
     /// `UPDATE_GOLDEN=1 cargo test --lib golden` writes the file.
@@ -152,11 +197,15 @@ mod tests {
     #[test]
     fn the_text_depends_on_what_it_folds_and_on_nothing_else() {
         for (name, ptx) in entries() {
-            let of = |params: &[u8], threads| specialize(&ptx, bytemuck::cast_slice(params), threads);
-            let (mut folded, mut others) = (bytemuck::cast_slice(&[0u64; 80]).to_vec(), vec![1; 640]);
+            let of =
+                |params: &[u8], threads| specialize(&ptx, bytemuck::cast_slice(params), threads);
+            let (mut folded, mut others) =
+                (bytemuck::cast_slice(&[0u64; 80]).to_vec(), vec![1; 640]);
             let mut values = 0;
             for (at, size, registers) in loads(&ptx) {
-                let Some(at) = at.filter(|&at| at >= ADDRESSES) else { continue };
+                let Some(at) = at.filter(|&at| at >= ADDRESSES) else {
+                    continue;
+                };
                 folded[at..at + size].fill(1);
                 others[at..at + size].fill(0);
                 values += registers;
@@ -165,7 +214,11 @@ mod tests {
             assert_eq!(of(&others, 256), base, "{name}");
             assert_eq!(of(&others, 128) != base, ptx.contains("%ntid.x"), "{name}");
             let changed = of(&folded, 256);
-            let changed = base.lines().zip(changed.lines()).filter(|(before, after)| before != after).count();
+            let changed = base
+                .lines()
+                .zip(changed.lines())
+                .filter(|(before, after)| before != after)
+                .count();
             assert_eq!(changed, values, "{name}");
         }
     }
@@ -173,8 +226,10 @@ mod tests {
     #[test]
     fn registers_that_are_written_twice_are_no_addresses() {
         let ptx = "\tmov.b64 \t%rd1, k_param_0;\n\tadd.s64 \t%rd2, %rd1, 24;\n\t@%p1 mov.u64 \t%rd2, %rd3;\n\tld.param.u32 \t%r1, [%rd2+4];\n\tld.param.v2.u32 \t{%r2, %r3}, [%rd1+32];\n";
-        let expected =
-            ptx.replace("\tld.param.v2.u32 \t{%r2, %r3}, [%rd1+32];\n", "\tmov.u32 \t%r2, 5;\n\tmov.u32 \t%r3, 6;\n");
+        let expected = ptx.replace(
+            "\tld.param.v2.u32 \t{%r2, %r3}, [%rd1+32];\n",
+            "\tmov.u32 \t%r2, 5;\n\tmov.u32 \t%r3, 6;\n",
+        );
         assert_eq!(specialize(ptx, &[1, 2, 3, 4, 5 | 6 << 32], 1), expected);
     }
 }

@@ -50,11 +50,23 @@ impl GpuTarget {
         threads: u32,
     ) -> Self {
         let (shared_memory, l2_cache) = (shared_kib << 10, l2_mib << 20);
-        Self { shared_memory, multiprocessors, clusters, bandwidth, clock, l2_cache, threads }
+        Self {
+            shared_memory,
+            multiprocessors,
+            clusters,
+            bandwidth,
+            clock,
+            l2_cache,
+            threads,
+        }
     }
 
     /// A GPU with the speed of this number of an H100's SMs.
-    pub(crate) const fn with_typical_speed(shared_memory: u32, multiprocessors: u32, clusters: bool) -> Self {
+    pub(crate) const fn with_typical_speed(
+        shared_memory: u32,
+        multiprocessors: u32,
+        clusters: bool,
+    ) -> Self {
         /// Text has no larger numbers.
         const fn limited(number: u64) -> u32 {
             if number < 1 << 20 {
@@ -64,8 +76,19 @@ impl GpuTarget {
             }
         }
         let share = multiprocessors as u64;
-        let (bandwidth, l2_cache) = (limited((share * 3352).div_ceil(132)), limited(share * (50 << 10) / 132) << 10);
-        Self { shared_memory, multiprocessors, clusters, bandwidth, clock: 1980, l2_cache, threads: 2048 }
+        let (bandwidth, l2_cache) = (
+            limited((share * 3352).div_ceil(132)),
+            limited(share * (50 << 10) / 132) << 10,
+        );
+        Self {
+            shared_memory,
+            multiprocessors,
+            clusters,
+            bandwidth,
+            clock: 1980,
+            l2_cache,
+            threads: 2048,
+        }
     }
 }
 
@@ -75,7 +98,15 @@ impl fmt::Display for GpuTarget {
         if let Some((name, _)) = Self::NAMED.iter().find(|(_, target)| target == self) {
             return f.write_str(name);
         }
-        let Self { shared_memory, multiprocessors, clusters, bandwidth, clock, l2_cache, threads } = self;
+        let Self {
+            shared_memory,
+            multiprocessors,
+            clusters,
+            bandwidth,
+            clock,
+            l2_cache,
+            threads,
+        } = self;
         let clusters = if *clusters { ",clusters" } else { "" };
         write!(
             f,
@@ -100,21 +131,27 @@ impl FromStr for GpuTarget {
             return Ok(*target);
         }
         let failed = || ParseGpuTargetError(echoed(text));
-        let mut parts: Vec<(&str, &str)> =
-            name.split(',').map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
+        let mut parts: Vec<(&str, &str)> = name
+            .split(',')
+            .map(|part| part.split_once('=').unwrap_or((part, "")))
+            .collect();
         // Takes a part out of the list. `None` if it is missing.
         let mut take = |wanted: &str| {
             let at = parts.iter().position(|(key, _)| *key == wanted)?;
             Some(parts.remove(at).1)
         };
         let read = |value: Option<&str>, least: u32, most: u32| {
-            let in_range = |value: &str| number(value).filter(|number| (least..=most).contains(number));
-            value.map(|value| in_range(value).ok_or_else(failed)).transpose()
+            let in_range =
+                |value: &str| number(value).filter(|number| (least..=most).contains(number));
+            value
+                .map(|value| in_range(value).ok_or_else(failed))
+                .transpose()
         };
         let shared = read(take("shared"), 48, 1024)?.ok_or_else(failed)?;
         let multiprocessors = read(take("sm"), 1, 65536)?.ok_or_else(failed)?;
         let clusters = take("clusters");
-        let [bandwidth, clock, l2] = ["bandwidth", "clock", "l2"].map(|key| read(take(key), 1, 1 << 20));
+        let [bandwidth, clock, l2] =
+            ["bandwidth", "clock", "l2"].map(|key| read(take(key), 1, 1 << 20));
         let threads = read(take("threads"), 1024, 1 << 20);
         if !parts.is_empty() || clusters.is_some_and(|value| !value.is_empty()) {
             return Err(failed());
@@ -141,11 +178,21 @@ mod tests {
             assert_eq!(target.to_string(), *name);
         }
         let odd = GpuTarget::with_typical_speed(100 << 10, 33, true);
-        assert_eq!(odd.to_string(), "shared=100,sm=33,clusters,bandwidth=838,clock=1980,l2=12800,threads=2048");
+        assert_eq!(
+            odd.to_string(),
+            "shared=100,sm=33,clusters,bandwidth=838,clock=1980,l2=12800,threads=2048"
+        );
         assert_eq!(odd.to_string().parse(), Ok(odd));
         assert_eq!("shared=100,sm=33,clusters".parse(), Ok(odd));
-        let slow = GpuTarget { bandwidth: 300, threads: 1536, ..odd };
-        assert_eq!("sm=33,shared=100,threads=1536,clusters,bandwidth=300".parse(), Ok(slow));
+        let slow = GpuTarget {
+            bandwidth: 300,
+            threads: 1536,
+            ..odd
+        };
+        assert_eq!(
+            "sm=33,shared=100,threads=1536,clusters,bandwidth=300".parse(),
+            Ok(slow)
+        );
         assert_eq!("H100".parse(), "h100".parse::<GpuTarget>());
         let large = GpuTarget::with_typical_speed(100 << 10, 65536, true);
         assert_eq!(large.to_string().parse(), Ok(large));
@@ -167,7 +214,10 @@ mod tests {
             "shared=64,sm=4,sm=4",
         ] {
             let error = text.parse::<GpuTarget>().expect_err(text).to_string();
-            assert!(error.starts_with(&format!("the target is `{text}`, but must be t4, ")), "{error}");
+            assert!(
+                error.starts_with(&format!("the target is `{text}`, but must be t4, ")),
+                "{error}"
+            );
         }
     }
 }

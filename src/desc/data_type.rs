@@ -43,15 +43,17 @@ use TensorDataType::*;
 
 impl TensorDataType {
     /// Every data type, in the order of `DML_TENSOR_DATA_TYPE`.
-    pub const ALL: &'static [TensorDataType] =
-        &[Float32, Float16, UInt32, UInt16, UInt8, Int32, Int16, Int8, Float64, UInt64, Int64, UInt4, Int4];
+    pub const ALL: &'static [TensorDataType] = &[
+        Float32, Float16, UInt32, UInt16, UInt8, Int32, Int16, Int8, Float64, UInt64, Int64, UInt4,
+        Int4,
+    ];
 
     /// The suffix of DirectML's name, such as `FLOAT32` of `DML_TENSOR_DATA_TYPE_FLOAT32`.
     pub const fn name(self) -> &'static str {
         // In the order of the variants.
         const NAMES: [&str; 13] = [
-            "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "FLOAT64", "UINT64", "INT64",
-            "UINT4", "INT4",
+            "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "FLOAT64",
+            "UINT64", "INT64", "UINT4", "INT4",
         ];
         NAMES[self as usize]
     }
@@ -91,7 +93,9 @@ impl FromStr for TensorDataType {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let name = text.strip_prefix("DML_TENSOR_DATA_TYPE_").unwrap_or(text);
         let found = Self::ALL.iter().find(|data_type| data_type.name() == name);
-        found.copied().ok_or_else(|| ParseTensorDataTypeError(echoed(text)))
+        found
+            .copied()
+            .ok_or_else(|| ParseTensorDataTypeError(echoed(text)))
     }
 }
 

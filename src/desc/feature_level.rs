@@ -42,8 +42,9 @@ use FeatureLevel::*;
 
 impl FeatureLevel {
     /// Every level of DirectML, lowest first.
-    pub const ALL: &'static [FeatureLevel] =
-        &[V1_0, V2_0, V2_1, V3_0, V3_1, V4_0, V4_1, V5_0, V5_1, V5_2, V6_0, V6_1, V6_2, V6_3, V6_4];
+    pub const ALL: &'static [FeatureLevel] = &[
+        V1_0, V2_0, V2_1, V3_0, V3_1, V4_0, V4_1, V5_0, V5_1, V5_2, V6_0, V6_1, V6_2, V6_3, V6_4,
+    ];
 
     /// The highest level of DirectML, and the default of a device.
     pub const HIGHEST: FeatureLevel = V6_4;
@@ -52,8 +53,8 @@ impl FeatureLevel {
     pub const fn name(self) -> &'static str {
         // In the order of the variants.
         const NAMES: [&str; 16] = [
-            "1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1", "5_2", "6_0", "6_1", "6_2", "6_3", "6_4",
-            "EXTENDED",
+            "1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1", "5_2", "6_0", "6_1",
+            "6_2", "6_3", "6_4", "EXTENDED",
         ];
         NAMES[self as usize]
     }
@@ -76,9 +77,14 @@ impl FromStr for FeatureLevel {
 
     /// Reads `5_0`, `5.0` or `DML_FEATURE_LEVEL_5_0`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let name = text.strip_prefix("DML_FEATURE_LEVEL_").unwrap_or(text).replace('.', "_");
+        let name = text
+            .strip_prefix("DML_FEATURE_LEVEL_")
+            .unwrap_or(text)
+            .replace('.', "_");
         let found = Self::ALL.iter().find(|level| level.name() == name);
-        found.copied().ok_or_else(|| ParseFeatureLevelError(echoed(text)))
+        found
+            .copied()
+            .ok_or_else(|| ParseFeatureLevelError(echoed(text)))
     }
 }
 
@@ -92,16 +98,25 @@ pub struct TensorSupport {
     pub data_types: &'static [TensorDataType],
 }
 
-const UP_TO_32_BITS: &[TensorDataType] = &[Float32, Float16, Int32, Int16, Int8, UInt32, UInt16, UInt8];
-const AND_64_BIT_INTEGERS: &[TensorDataType] =
-    &[Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
-const AND_ALL_64_BITS: &[TensorDataType] =
-    &[Float64, Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
+const UP_TO_32_BITS: &[TensorDataType] =
+    &[Float32, Float16, Int32, Int16, Int8, UInt32, UInt16, UInt8];
+const AND_64_BIT_INTEGERS: &[TensorDataType] = &[
+    Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8,
+];
+const AND_ALL_64_BITS: &[TensorDataType] = &[
+    Float64, Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8,
+];
 const LENGTHS_32: &[TensorDataType] = &[UInt32];
 const LENGTHS_32_64: &[TensorDataType] = &[UInt64, UInt32];
 
 /// The operator takes these tensors from the level on, with these dimension counts and data types.
-type Row = (OperatorType, &'static [TensorRole], FeatureLevel, RangeInclusive<usize>, &'static [TensorDataType]);
+type Row = (
+    OperatorType,
+    &'static [TensorRole],
+    FeatureLevel,
+    RangeInclusive<usize>,
+    &'static [TensorDataType],
+);
 
 /// The tables of the two pages, with one exception: a reversal may have 5 dimensions from 2_1 on, as in DirectML 1.0,
 /// although the documentation lists four there, and five from 3_0 on. `Extended` is this library's. The last row of a
@@ -109,22 +124,78 @@ type Row = (OperatorType, &'static [TensorRole], FeatureLevel, RangeInclusive<us
 const TABLE: &[Row] = &[
     (FillValueSequence, &[Output], V2_1, 4..=4, UP_TO_32_BITS),
     (FillValueSequence, &[Output], V4_0, 1..=8, UP_TO_32_BITS),
-    (FillValueSequence, &[Output], V5_0, 1..=8, AND_64_BIT_INTEGERS),
-    (FillValueSequence, &[Output], Extended, 1..=8, AND_ALL_64_BITS),
-    (ReverseSubsequences, &[Input, Output], V2_1, 4..=5, UP_TO_32_BITS),
-    (ReverseSubsequences, &[Input, Output], V4_0, 1..=8, UP_TO_32_BITS),
-    (ReverseSubsequences, &[Input, Output], V5_0, 1..=8, AND_ALL_64_BITS),
-    (ReverseSubsequences, &[SequenceLengths], V2_1, 4..=5, LENGTHS_32),
-    (ReverseSubsequences, &[SequenceLengths], V4_0, 1..=8, LENGTHS_32),
-    (ReverseSubsequences, &[SequenceLengths], V5_0, 1..=8, LENGTHS_32_64),
+    (
+        FillValueSequence,
+        &[Output],
+        V5_0,
+        1..=8,
+        AND_64_BIT_INTEGERS,
+    ),
+    (
+        FillValueSequence,
+        &[Output],
+        Extended,
+        1..=8,
+        AND_ALL_64_BITS,
+    ),
+    (
+        ReverseSubsequences,
+        &[Input, Output],
+        V2_1,
+        4..=5,
+        UP_TO_32_BITS,
+    ),
+    (
+        ReverseSubsequences,
+        &[Input, Output],
+        V4_0,
+        1..=8,
+        UP_TO_32_BITS,
+    ),
+    (
+        ReverseSubsequences,
+        &[Input, Output],
+        V5_0,
+        1..=8,
+        AND_ALL_64_BITS,
+    ),
+    (
+        ReverseSubsequences,
+        &[SequenceLengths],
+        V2_1,
+        4..=5,
+        LENGTHS_32,
+    ),
+    (
+        ReverseSubsequences,
+        &[SequenceLengths],
+        V4_0,
+        1..=8,
+        LENGTHS_32,
+    ),
+    (
+        ReverseSubsequences,
+        &[SequenceLengths],
+        V5_0,
+        1..=8,
+        LENGTHS_32_64,
+    ),
 ];
 
 /// Returns what `level` supports for the tensor `role` of `operator`. `None` if the operator does not exist at that
 /// level, or has no such tensor.
-pub fn tensor_support(operator: OperatorType, role: TensorRole, level: FeatureLevel) -> Option<TensorSupport> {
-    let applies = |(of, roles, from, ..): &&Row| *of == operator && roles.contains(&role) && *from <= level;
+pub fn tensor_support(
+    operator: OperatorType,
+    role: TensorRole,
+    level: FeatureLevel,
+) -> Option<TensorSupport> {
+    let applies =
+        |(of, roles, from, ..): &&Row| *of == operator && roles.contains(&role) && *from <= level;
     let (.., dimension_counts, data_types) = TABLE.iter().rfind(applies)?;
-    Some(TensorSupport { dimension_counts: dimension_counts.clone(), data_types })
+    Some(TensorSupport {
+        dimension_counts: dimension_counts.clone(),
+        data_types,
+    })
 }
 
 /// The lowest level whose support for the tensor `role` of `operator` satisfies `accepts`.
@@ -133,15 +204,25 @@ pub(crate) fn lowest_level(
     role: TensorRole,
     accepts: impl Fn(&TensorSupport) -> bool,
 ) -> Option<FeatureLevel> {
-    let accepted = |&level: &FeatureLevel| tensor_support(operator, role, level).as_ref().is_some_and(&accepts);
+    let accepted = |&level: &FeatureLevel| {
+        tensor_support(operator, role, level)
+            .as_ref()
+            .is_some_and(&accepts)
+    };
     FeatureLevel::ALL.iter().copied().find(accepted)
 }
 
 /// Whether this library, but no DirectML, takes a data type for the tensor `role` of `operator`.
-pub(crate) fn is_extension(operator: OperatorType, role: TensorRole, data_type: TensorDataType) -> bool {
+pub(crate) fn is_extension(
+    operator: OperatorType,
+    role: TensorRole,
+    data_type: TensorDataType,
+) -> bool {
     let accepts = |support: &TensorSupport| support.data_types.contains(&data_type);
     lowest_level(operator, role, accepts).is_none()
-        && tensor_support(operator, role, Extended).as_ref().is_some_and(accepts)
+        && tensor_support(operator, role, Extended)
+            .as_ref()
+            .is_some_and(accepts)
 }
 
 /// The lowest level at which `operator` exists.

@@ -11,7 +11,9 @@ pub(crate) const MAX_DIMENSIONS: usize = 8;
 
 /// Πsizes, or `None` past 2^128.
 pub(crate) fn element_count(sizes: &[u32]) -> Option<u128> {
-    sizes.iter().try_fold(1u128, |count, &size| count.checked_mul(u128::from(size)))
+    sizes
+        .iter()
+        .try_fold(1u128, |count, &size| count.checked_mul(u128::from(size)))
 }
 
 /// The bytes of `span` elements, rounded up to a multiple of 4.
@@ -34,8 +36,15 @@ pub(crate) type Steps<const N: usize> = (u32, [u32; N]);
 
 /// The dimension that two are together, if they are contiguous in every tensor. `None` if they are not, or if the size
 /// does not fit.
-pub(crate) fn join<const N: usize>((outer_size, outer): Steps<N>, (size, inner): Steps<N>) -> Option<Steps<N>> {
-    let continues = |(&outer, &inner): (&u32, &u32)| u64::from(outer) == u64::from(inner) * u64::from(size);
+pub(crate) fn join<const N: usize>(
+    (outer_size, outer): Steps<N>,
+    (size, inner): Steps<N>,
+) -> Option<Steps<N>> {
+    let continues =
+        |(&outer, &inner): (&u32, &u32)| u64::from(outer) == u64::from(inner) * u64::from(size);
     let is_contiguous = outer.iter().zip(&inner).all(continues);
-    Some((outer_size.checked_mul(size).filter(|_| is_contiguous)?, inner))
+    Some((
+        outer_size.checked_mul(size).filter(|_| is_contiguous)?,
+        inner,
+    ))
 }

@@ -41,7 +41,9 @@ impl TensorRole {
     pub const fn of(operator: OperatorType) -> &'static [TensorRole] {
         match operator {
             OperatorType::FillValueSequence => &[Self::Output],
-            OperatorType::ReverseSubsequences => &[Self::Input, Self::SequenceLengths, Self::Output],
+            OperatorType::ReverseSubsequences => {
+                &[Self::Input, Self::SequenceLengths, Self::Output]
+            }
         }
     }
 }
@@ -86,6 +88,8 @@ impl FromStr for OperatorType {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_its = |name: &str| name == text || name.strip_prefix("DML_OPERATOR_") == Some(text);
         let found = Self::ALL.iter().find(|operator| is_its(operator.name()));
-        found.copied().ok_or_else(|| ParseOperatorTypeError(echoed(text)))
+        found
+            .copied()
+            .ok_or_else(|| ParseOperatorTypeError(echoed(text)))
     }
 }

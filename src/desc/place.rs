@@ -38,21 +38,41 @@ pub struct Place {
 }
 
 impl Place {
-    pub(crate) fn of(operator: OperatorType, tensor: Option<TensorRole>, field: &'static str) -> Self {
-        Self { operator, tensor, field: Some(field), index: None }
+    pub(crate) fn of(
+        operator: OperatorType,
+        tensor: Option<TensorRole>,
+        field: &'static str,
+    ) -> Self {
+        Self {
+            operator,
+            tensor,
+            field: Some(field),
+            index: None,
+        }
     }
 
     pub(crate) fn nth(self, index: usize) -> Self {
-        Self { index: Some(index), ..self }
+        Self {
+            index: Some(index),
+            ..self
+        }
     }
 
     /// The field path with other names for the tensors. Only DirectML's names are preceded by the descriptor's name.
     pub fn with_names(&self, names: &Names<'_>) -> String {
-        let operator = (*names == Names::DIRECTML || self.field.is_none()).then(|| self.operator.desc_name());
-        let field = self.field.map(|field| if names.are_attributes { attribute(field) } else { field });
+        let operator =
+            (*names == Names::DIRECTML || self.field.is_none()).then(|| self.operator.desc_name());
+        let field = self.field.map(|field| {
+            if names.are_attributes {
+                attribute(field)
+            } else {
+                field
+            }
+        });
         let parts = [operator, self.tensor.map(|tensor| names.of(tensor)), field];
         let path = parts.into_iter().flatten().collect::<Vec<_>>().join(".");
-        self.index.map_or(path.clone(), |index| format!("{path}[{index}]"))
+        self.index
+            .map_or(path.clone(), |index| format!("{path}[{index}]"))
     }
 }
 
@@ -75,13 +95,24 @@ pub struct Names<'a> {
 impl<'a> Names<'a> {
     /// DirectML's own, which errors show by themselves.
     pub const DIRECTML: Self = {
-        let tensors = [TensorRole::Input.name(), TensorRole::SequenceLengths.name(), TensorRole::Output.name()];
-        Self { tensors, axis: "axis", are_attributes: false }
+        let tensors = [
+            TensorRole::Input.name(),
+            TensorRole::SequenceLengths.name(),
+            TensorRole::Output.name(),
+        ];
+        Self {
+            tensors,
+            axis: "axis",
+            are_attributes: false,
+        }
     };
 
     /// Names of the axis and of tensors. The others have DirectML's.
     pub const fn new(axis: &'a str, mut tensors: &[(TensorRole, &'a str)]) -> Self {
-        let mut names = Self { axis, ..Self::DIRECTML };
+        let mut names = Self {
+            axis,
+            ..Self::DIRECTML
+        };
         while let [(role, name), others @ ..] = tensors {
             names.tensors[*role as usize] = name;
             tensors = others;
@@ -91,7 +122,10 @@ impl<'a> Names<'a> {
 
     /// Names that call fields as Python does the attributes of an array: `x.shape[1]`.
     pub const fn with_attributes(self) -> Self {
-        Self { are_attributes: true, ..self }
+        Self {
+            are_attributes: true,
+            ..self
+        }
     }
 
     pub(crate) fn of(&self, tensor: TensorRole) -> &'a str {

@@ -16,10 +16,13 @@ pub(crate) struct HostBytes(Box<[u128]>);
 impl HostBytes {
     fn new(size_in_bytes: u64) -> Result<Self, BufferError> {
         let failed = |reason| out_of_memory(size_in_bytes, reason);
-        let words = usize::try_from(size_in_bytes.div_ceil(16)).map_err(|error| failed(error.to_string()))?;
+        let words = usize::try_from(size_in_bytes.div_ceil(16))
+            .map_err(|error| failed(error.to_string()))?;
         // The system provides zero pages lazily: they cost nothing until they are written.
         let memory = bytemuck::allocation::try_zeroed_slice_box(words);
-        memory.map(Self).map_err(|()| failed("the system has no more memory".to_owned()))
+        memory
+            .map(Self)
+            .map_err(|()| failed("the system has no more memory".to_owned()))
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -60,7 +63,11 @@ impl Device {
             Some(context) => Storage::Cuda(cuda::Memory::new(context, size_in_bytes)?),
             None => Storage::Host(RwLock::new(HostBytes::new(size_in_bytes)?)),
         };
-        Ok(Buffer { device: self.clone(), size_in_bytes, storage: Arc::new(storage) })
+        Ok(Buffer {
+            device: self.clone(),
+            size_in_bytes,
+            storage: Arc::new(storage),
+        })
     }
 
     /// A buffer that holds `values`, padded with zeros to a multiple of 4 bytes.
@@ -99,7 +106,8 @@ impl Buffer {
         self.check_range(offset, bytes.len())?;
         match &*self.storage {
             Storage::Host(memory) => {
-                lock_to_write(memory).bytes_mut()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+                lock_to_write(memory).bytes_mut()[offset as usize..][..bytes.len()]
+                    .copy_from_slice(bytes);
                 Ok(())
             }
             Storage::Cuda(memory) => Ok(memory.write(offset, bytes)?),
@@ -124,7 +132,11 @@ impl Buffer {
         let length = (count as u64).saturating_mul(size_of::<T>() as u64);
         let size_in_bytes = self.size_in_bytes;
         if length > size_in_bytes {
-            return Err(BufferError::OutOfRange { offset: 0, length, size_in_bytes });
+            return Err(BufferError::OutOfRange {
+                offset: 0,
+                length,
+                size_in_bytes,
+            });
         }
         let out_of_memory = |()| out_of_memory(length, "the system has no more memory".to_owned());
         let mut values = bytemuck::allocation::try_zeroed_vec(count).map_err(out_of_memory)?;
@@ -137,7 +149,10 @@ impl Buffer {
     pub fn to_vec<T: Pod>(&self) -> Result<Vec<T>, BufferError> {
         let (size_in_bytes, element_size) = (self.size_in_bytes, size_of::<T>());
         if element_size == 0 || size_in_bytes % element_size as u64 != 0 {
-            return Err(BufferError::PartialElement { size_in_bytes, element_size });
+            return Err(BufferError::PartialElement {
+                size_in_bytes,
+                element_size,
+            });
         }
         self.read_elements((size_in_bytes / element_size as u64) as usize)
     }
@@ -146,7 +161,11 @@ impl Buffer {
         let (length, size_in_bytes) = (length as u64, self.size_in_bytes);
         match offset.checked_add(length) {
             Some(end) if end <= size_in_bytes => Ok(()),
-            _ => Err(BufferError::OutOfRange { offset, length, size_in_bytes }),
+            _ => Err(BufferError::OutOfRange {
+                offset,
+                length,
+                size_in_bytes,
+            }),
         }
     }
 
@@ -166,7 +185,11 @@ impl Buffer {
 }
 
 fn out_of_memory(size_in_bytes: u64, reason: String) -> BufferError {
-    BufferError::OutOfMemory { backend: "cpu", size_in_bytes, reason }
+    BufferError::OutOfMemory {
+        backend: "cpu",
+        size_in_bytes,
+        reason,
+    }
 }
 
 /// Ignores poisoning: a panic cannot leave invalid bytes, because all bytes are valid.

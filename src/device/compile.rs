@@ -32,12 +32,18 @@ impl Dispatches {
     pub fn at(input: Option<Address>, output: Address) -> Self {
         let is_aligned = (input.unwrap_or_default().0 | output.0).is_multiple_of(16);
         let pointer_alignment = if is_aligned { 16 } else { 0 };
-        Self { pointer_alignment, mode: Some(Mode::new(input == Some(output))) }
+        Self {
+            pointer_alignment,
+            mode: Some(Mode::new(input == Some(output))),
+        }
     }
 
     /// Dispatches of bound buffers.
     pub fn of_buffers(in_place: bool) -> Self {
-        Self { pointer_alignment: 16, mode: Some(Mode::new(in_place)) }
+        Self {
+            pointer_alignment: 16,
+            mode: Some(Mode::new(in_place)),
+        }
     }
 }
 
@@ -97,7 +103,11 @@ impl Device {
         options: CompileOptions,
         dispatches: Dispatches,
     ) -> Result<CompiledOperator, CompileError> {
-        span!("compile_operator", operator = operator.desc.operator_type().name(), device = self);
+        span!(
+            "compile_operator",
+            operator = operator.desc.operator_type().name(),
+            device = self
+        );
         self.check_level(operator)?;
         let plan = operator.plan();
         let mut measured = [Vec::new(), Vec::new()];
@@ -128,9 +138,15 @@ impl Device {
     /// [`CompileError::FeatureLevel`], as for [`compile_operator`](Self::compile_operator); [`DispatchError::Measure`]
     /// on the CPU, which has no kernels; [`BufferError`](crate::BufferError) if memory is short; where a call of the
     /// driver fails, an error that has [`Error::cuda`].
-    pub fn measure_kernels(&self, operator: &Operator, in_place: bool) -> Result<Vec<MeasuredKernel>, Error> {
+    pub fn measure_kernels(
+        &self,
+        operator: &Operator,
+        in_place: bool,
+    ) -> Result<Vec<MeasuredKernel>, Error> {
         self.check_level(operator)?;
-        let no_kernels = || DispatchError::Measure { found: self.to_string() };
+        let no_kernels = || DispatchError::Measure {
+            found: self.to_string(),
+        };
         let context = self.context.as_ref().ok_or_else(no_kernels)?;
         let (plan, mode) = (operator.plan(), Mode::new(in_place));
         if in_place && !plan.runs_in_place() {
@@ -143,30 +159,41 @@ impl Device {
         let specialized = load_briefly(context, launches)?;
         let times = |loaded| times(operator, context, mode, 0, ROUNDS, loaded);
         let times = times(&loaded)?.into_iter().zip(times(&specialized)?);
-        let usual = selected(operator, &plan, context, options, Dispatches::default(), &mut Default::default())?;
-        let each = candidates.into_iter().zip(loaded).zip(times).map(|((found, loaded), (time, specialized))| {
-            let mut modes = usual.clone();
-            if let Some(launches) = &mut modes[mode as usize] {
-                launches.insert(0, loaded);
-            }
-            let inner = Inner {
-                launcher: Some(Launcher::new(context, modes, options)),
-                measured: [Vec::new(), Vec::new()],
-                operator: operator.clone(),
-                device: self.clone(),
-                plan: plan.clone(),
-                options,
-            };
-            MeasuredKernel {
-                kernel: found.launch.entry.name.to_owned(),
-                variant: found.variant(),
-                alignment: found.launch.alignment,
-                estimate: found.estimate(),
-                time,
-                specialized_time: found.launch.entry.specializable.then_some(specialized),
-                operator: CompiledOperator { inner: Arc::new(inner) },
-            }
-        });
+        let usual = selected(
+            operator,
+            &plan,
+            context,
+            options,
+            Dispatches::default(),
+            &mut Default::default(),
+        )?;
+        let each = candidates.into_iter().zip(loaded).zip(times).map(
+            |((found, loaded), (time, specialized))| {
+                let mut modes = usual.clone();
+                if let Some(launches) = &mut modes[mode as usize] {
+                    launches.insert(0, loaded);
+                }
+                let inner = Inner {
+                    launcher: Some(Launcher::new(context, modes, options)),
+                    measured: [Vec::new(), Vec::new()],
+                    operator: operator.clone(),
+                    device: self.clone(),
+                    plan: plan.clone(),
+                    options,
+                };
+                MeasuredKernel {
+                    kernel: found.launch.entry.name.to_owned(),
+                    variant: found.variant(),
+                    alignment: found.launch.alignment,
+                    estimate: found.estimate(),
+                    time,
+                    specialized_time: found.launch.entry.specializable.then_some(specialized),
+                    operator: CompiledOperator {
+                        inner: Arc::new(inner),
+                    },
+                }
+            },
+        );
         Ok(each.collect())
     }
 
@@ -177,10 +204,17 @@ impl Device {
     ///
     /// The stream is null, or a live stream of the device.
     #[allow(unsafe_code)]
-    pub(crate) unsafe fn compile_for_stream<T>(&self, stream: RawStream, compile: impl FnOnce() -> T) -> T {
+    pub(crate) unsafe fn compile_for_stream<T>(
+        &self,
+        stream: RawStream,
+        compile: impl FnOnce() -> T,
+    ) -> T {
         // SAFETY: the caller promises it.
         let stream = unsafe { StreamHandle::borrow(stream) };
-        let _no_loading = self.context.as_ref().and_then(|context| context.protect_capture(stream));
+        let _no_loading = self
+            .context
+            .as_ref()
+            .and_then(|context| context.protect_capture(stream));
         compile()
     }
 
@@ -190,7 +224,8 @@ impl Device {
         if level >= operator.level {
             return Ok(());
         }
-        validate(&operator.desc, level).map_err(|errors| CompileError::FeatureLevel { level, errors })
+        validate(&operator.desc, level)
+            .map_err(|errors| CompileError::FeatureLevel { level, errors })
     }
 }
 
@@ -203,15 +238,24 @@ fn selected(
     dispatches: Dispatches,
     measured: &mut [Vec<Candidate>; 2],
 ) -> Result<[Option<Loaded>; 2], CompileError> {
-    let Dispatches { pointer_alignment, mode: wanted } = dispatches;
+    let Dispatches {
+        pointer_alignment,
+        mode: wanted,
+    } = dispatches;
     let mut selected = |mode: Mode| -> Result<Loaded, CompileError> {
-        let found =
-            options.measure.then(|| fastest(operator, plan, context, options, pointer_alignment, mode)).flatten();
+        let found = options
+            .measure
+            .then(|| fastest(operator, plan, context, options, pointer_alignment, mode))
+            .flatten();
         if let Some((fastest, timed)) = found {
             measured[mode as usize] = timed;
             return Ok(fastest);
         }
-        Ok(load(context, plan.select(&context.target, mode, pointer_alignment), options)?)
+        Ok(load(
+            context,
+            plan.select(&context.target, mode, pointer_alignment),
+            options,
+        )?)
     };
     let [copying, in_place] = Mode::ALL.map(|mode| {
         let runs = mode == Mode::Copying || plan.runs_in_place();
@@ -237,7 +281,10 @@ mod tests {
             (None, 68, 0, false),
         ] {
             let found = Dispatches::at(input.map(Address), Address(output));
-            let expected = Dispatches { pointer_alignment, mode: Some(Mode::new(in_place)) };
+            let expected = Dispatches {
+                pointer_alignment,
+                mode: Some(Mode::new(in_place)),
+            };
             assert_eq!(found, expected, "{input:?} {output}");
         }
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cuda::select::Candidate;
-use crate::cuda::{load, Addresses, Context, Graph, Launch, Loaded, LoadedKernel, Memory, Mode, Stream};
+use crate::cuda::{
+    load, Addresses, Context, Graph, Launch, Loaded, LoadedKernel, Memory, Mode, Stream,
+};
 use crate::desc::OperatorDesc;
 use crate::device::operator::{bytes_of_element, Operator};
 use crate::error::Error;
@@ -41,13 +43,23 @@ pub(crate) fn fastest(
     // The fastest of the first candidates that accept pointers at multiples of `alignment`, timed with pointers `past`
     // bytes behind a multiple of 16.
     let mut fastest_of = |alignment: u32, past: u32| {
-        let accepting = candidates.iter().filter(|candidate| alignment.is_multiple_of(candidate.launch.alignment));
+        let accepting = candidates
+            .iter()
+            .filter(|candidate| alignment.is_multiple_of(candidate.launch.alignment));
         let mut timed: Vec<Candidate> = accepting.take(MEASURED).cloned().collect();
         // Specializing takes longer than measuring, so only the fastest is specialized.
         let generic = options.with_specialize(Specialize::Never);
-        let loaded = load(context, timed.iter().map(|candidate| candidate.launch.clone()), generic).ok()?;
+        let loaded = load(
+            context,
+            timed.iter().map(|candidate| candidate.launch.clone()),
+            generic,
+        )
+        .ok()?;
         let times = times(operator, context, mode, past, ROUNDS, &loaded).ok()?;
-        timed.iter_mut().zip(times).for_each(|(candidate, time)| candidate.time = Some(time));
+        timed
+            .iter_mut()
+            .zip(times)
+            .for_each(|(candidate, time)| candidate.time = Some(time));
         let fastest = chosen(&timed)?.launch.clone();
         measured.extend(timed);
         load(context, [fastest], options).ok()?.pop()
@@ -79,18 +91,40 @@ pub(crate) fn times(
     rounds: u32,
     loaded: &Loaded,
 ) -> Result<Vec<Duration>, Error> {
-    let Tensors { input, output, lengths } = Tensors::new(operator, mode);
+    let Tensors {
+        input,
+        output,
+        lengths,
+    } = Tensors::new(operator, mode);
     let past = u64::from(past);
-    let [input, output] =
-        [input, output].map(|bytes| if bytes == 0 { 0 } else { (bytes + past).next_multiple_of(256) });
-    let sets = (CACHES * u64::from(context.target.l2_cache)).div_ceil(input + output).clamp(1, MOST_SETS);
+    let [input, output] = [input, output].map(|bytes| {
+        if bytes == 0 {
+            0
+        } else {
+            (bytes + past).next_multiple_of(256)
+        }
+    });
+    let sets = (CACHES * u64::from(context.target.l2_cache))
+        .div_ceil(input + output)
+        .clamp(1, MOST_SETS);
     let values: Vec<u8> = random().take(RANDOM).flat_map(u64::to_le_bytes).collect();
     let tensors = Memory::repeating(context, (input + output) * sets, &values)?;
-    let lengths = lengths.map(|(bytes, values)| Memory::repeating(context, bytes, &values)).transpose()?;
+    let lengths = lengths
+        .map(|(bytes, values)| Memory::repeating(context, bytes, &values))
+        .transpose()?;
     let set = |n: u64| {
         let output_at = tensors.address() + n * (input + output) + past;
-        let input_at = if input == 0 { output_at } else { output_at + output };
-        (lengths.as_ref().map_or(Vec::new(), |lengths| vec![input_at, lengths.address()]), output_at)
+        let input_at = if input == 0 {
+            output_at
+        } else {
+            output_at + output
+        };
+        (
+            lengths
+                .as_ref()
+                .map_or(Vec::new(), |lengths| vec![input_at, lengths.address()]),
+            output_at,
+        )
     };
     let sets: Vec<_> = (0..sets).map(set).collect();
     // Dropped before the memory, which waits for what may be left of its work.
@@ -99,17 +133,33 @@ pub(crate) fn times(
     let count = sets.len() * if sets.len() as u64 == MOST_SETS { 2 } else { 1 };
     let time = |(launch, kernel): &(Launch, Arc<LoadedKernel>)| {
         let mut graph = Graph::record(context, |stream| {
-            sets.iter().cycle().take(count).try_for_each(|(inputs, output)| {
-                // SAFETY: the memory has the tensors' sizes, and lives until its work is done.
-                Ok(unsafe { kernel.launch(launch, &Addresses { inputs, output: *output }, stream) }?)
-            })
+            sets.iter()
+                .cycle()
+                .take(count)
+                .try_for_each(|(inputs, output)| {
+                    // SAFETY: the memory has the tensors' sizes, and lives until its work is done.
+                    Ok(unsafe {
+                        kernel.launch(
+                            launch,
+                            &Addresses {
+                                inputs,
+                                output: *output,
+                            },
+                            stream,
+                        )
+                    }?)
+                })
         })?;
         let mut least = f64::MAX;
         // The first run is not timed: it loads what the others find loaded.
         for round in 0..=rounds {
             graph.launch(stream.handle())?;
             let milliseconds = graph.milliseconds_alone(stream.handle())?;
-            least = if round == 0 { least } else { least.min(milliseconds) };
+            least = if round == 0 {
+                least
+            } else {
+                least.min(milliseconds)
+            };
         }
         // Not a number that no duration has, whatever a driver says.
         Ok(Duration::try_from_secs_f64(least * 1e-3 / count as f64).unwrap_or(Duration::MAX))
@@ -130,14 +180,31 @@ impl Tensors {
     fn new(operator: &Operator, mode: Mode) -> Self {
         let output = operator.desc.output_tensor().total_tensor_size_in_bytes;
         let OperatorDesc::ReverseSubsequences(desc) = &*operator.desc else {
-            return Self { input: 0, output, lengths: None };
+            return Self {
+                input: 0,
+                output,
+                lengths: None,
+            };
         };
-        let input = if mode == Mode::Copying { desc.input_tensor.total_tensor_size_in_bytes } else { 0 };
+        let input = if mode == Mode::Copying {
+            desc.input_tensor.total_tensor_size_in_bytes
+        } else {
+            0
+        };
         let tensor = &desc.sequence_lengths_tensor;
-        let (width, most) = (bytes_of_element(tensor) as usize, u64::from(desc.input_tensor.sizes[desc.axis as usize]));
+        let (width, most) = (
+            bytes_of_element(tensor) as usize,
+            u64::from(desc.input_tensor.sizes[desc.axis as usize]),
+        );
         let lengths = random().take(RANDOM).map(|number| number % (most + 1));
-        let values = lengths.flat_map(|length| length.to_le_bytes().into_iter().take(width)).collect();
-        Self { input, output, lengths: Some((tensor.total_tensor_size_in_bytes, values)) }
+        let values = lengths
+            .flat_map(|length| length.to_le_bytes().into_iter().take(width))
+            .collect();
+        Self {
+            input,
+            output,
+            lengths: Some((tensor.total_tensor_size_in_bytes, values)),
+        }
     }
 }
 
@@ -181,15 +248,24 @@ mod tests {
             for (mode, input) in [(Mode::Copying, 64), (Mode::InPlace, 0)] {
                 let found = Tensors::new(&operator, mode);
                 let (bytes, values) = found.lengths.expect("lengths");
-                assert_eq!((found.input, found.output, bytes), (input, 64, 2 * width as u64));
-                let lengths = values
-                    .chunks(width)
-                    .map(|value| value.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)));
+                assert_eq!(
+                    (found.input, found.output, bytes),
+                    (input, 64, 2 * width as u64)
+                );
+                let lengths = values.chunks(width).map(|value| {
+                    value
+                        .iter()
+                        .rev()
+                        .fold(0, |all, byte| all << 8 | u64::from(*byte))
+                });
                 let counts = lengths.fold([0; 9], |mut counts, length| {
                     counts[length as usize] += 1;
                     counts
                 });
-                assert!(counts.iter().all(|&count| count > RANDOM / 10), "{counts:?}");
+                assert!(
+                    counts.iter().all(|&count| count > RANDOM / 10),
+                    "{counts:?}"
+                );
             }
         }
     }

@@ -26,11 +26,17 @@ impl Device {
     /// # Errors
     ///
     /// [`ValidationErrors`]: every rule the descriptor breaks, in the order of its fields.
-    pub fn create_operator(&self, desc: impl Into<OperatorDesc>) -> Result<Operator, ValidationErrors> {
+    pub fn create_operator(
+        &self,
+        desc: impl Into<OperatorDesc>,
+    ) -> Result<Operator, ValidationErrors> {
         let (desc, level) = (desc.into(), self.feature_level);
         span!("create_operator", operator = desc.operator_type().name());
         validate(&desc, level)?;
-        Ok(Operator { desc: Arc::new(desc), level })
+        Ok(Operator {
+            desc: Arc::new(desc),
+            level,
+        })
     }
 }
 
@@ -46,7 +52,8 @@ impl Operator {
     }
 
     pub(crate) fn plan(&self) -> OperatorPlan {
-        OperatorPlan::new(&self.desc).expect("`create_operator` validates, and validated descriptors have a plan")
+        OperatorPlan::new(&self.desc)
+            .expect("`create_operator` validates, and validated descriptors have a plan")
     }
 }
 

@@ -17,7 +17,10 @@ impl Device {
     /// A new stream. Work queued on one stream runs in order; work on two streams may run at once.
     pub fn create_stream(&self) -> Result<Stream, DeviceError> {
         let queue = self.context.as_ref().map(cuda::Stream::new).transpose()?;
-        Ok(Stream { device: self.clone(), queue })
+        Ok(Stream {
+            device: self.clone(),
+            queue,
+        })
     }
 
     /// Makes the work that is queued on a stream from now on wait for what another stream has so far, such as that of a
@@ -32,10 +35,15 @@ impl Device {
     ///
     /// Both are live streams of this GPU and of its primary context, or 0, 1 or 2.
     #[allow(unsafe_code)]
-    pub unsafe fn wait_for_raw_stream(&self, stream: RawStream, awaited: RawStream) -> Result<(), DeviceError> {
+    pub unsafe fn wait_for_raw_stream(
+        &self,
+        stream: RawStream,
+        awaited: RawStream,
+    ) -> Result<(), DeviceError> {
         if let Some(context) = &self.context {
             // SAFETY: the promise above. The handles are not used after this call.
-            let [stream, awaited] = unsafe { [stream, awaited].map(|raw| cuda::StreamHandle::borrow(raw)) };
+            let [stream, awaited] =
+                unsafe { [stream, awaited].map(|raw| cuda::StreamHandle::borrow(raw)) };
             cuda::Event::order(context, stream, awaited)?;
         }
         Ok(())
@@ -59,7 +67,10 @@ impl Stream {
     /// Records an event after all work queued so far.
     pub fn record_event(&self) -> Result<Event, DeviceError> {
         if let Some(stream) = &self.queue {
-            return Ok(Event { mark: stream.record_event()?, device: self.device.clone() });
+            return Ok(Event {
+                mark: stream.record_event()?,
+                device: self.device.clone(),
+            });
         }
         Err(DeviceError::NoEvents)
     }
@@ -87,7 +98,9 @@ impl Stream {
     /// that are dropped meanwhile leak. The capture stays valid. Streams that the caller made and passes to
     /// [`CompiledOperator::dispatch_raw`](crate::CompiledOperator::dispatch_raw) have no such limit.
     pub fn raw(&self) -> Option<RawStream> {
-        self.queue.as_ref().map(|stream| RawStream(stream.handle().raw().cast()))
+        self.queue
+            .as_ref()
+            .map(|stream| RawStream(stream.handle().raw().cast()))
     }
 }
 

@@ -24,12 +24,20 @@ pub struct BufferBinding {
 impl BufferBinding {
     /// All of a buffer.
     pub fn whole(buffer: &Buffer) -> Self {
-        Self { buffer: buffer.clone(), offset: 0, size_in_bytes: buffer.size_in_bytes() }
+        Self {
+            buffer: buffer.clone(),
+            offset: 0,
+            size_in_bytes: buffer.size_in_bytes(),
+        }
     }
 
     /// A range of a buffer.
     pub fn range(buffer: &Buffer, offset: u64, size_in_bytes: u64) -> Self {
-        Self { buffer: buffer.clone(), offset, size_in_bytes }
+        Self {
+            buffer: buffer.clone(),
+            offset,
+            size_in_bytes,
+        }
     }
 }
 
@@ -117,11 +125,24 @@ impl CompiledOperator {
         alignment: Alignment,
     ) -> Result<BindingTable, BindingError> {
         fn memory(binding: &BufferBinding) -> Memory<'_> {
-            let BufferBinding { ref buffer, offset, size_in_bytes: bytes } = *binding;
-            Memory::Bound { buffer, offset, bytes }
+            let BufferBinding {
+                ref buffer,
+                offset,
+                size_in_bytes: bytes,
+            } = *binding;
+            Memory::Bound {
+                buffer,
+                offset,
+                bytes,
+            }
         }
         let in_place = check(self, inputs.iter().map(memory), memory(&output), alignment)?;
-        Ok(BindingTable { operator: self.clone(), inputs: inputs.to_vec(), output, in_place })
+        Ok(BindingTable {
+            operator: self.clone(),
+            inputs: inputs.to_vec(),
+            output,
+            in_place,
+        })
     }
 }
 
@@ -144,7 +165,10 @@ impl BindingTable {
         let operator = self.operator();
         let device = operator.device();
         if !stream.device().same_as(device) {
-            return Err(DispatchError::Device { found: stream.device().to_string(), required: device.to_string() });
+            return Err(DispatchError::Device {
+                found: stream.device().to_string(),
+                required: device.to_string(),
+            });
         }
         if let Some(stream) = &stream.queue {
             return self.queue(stream.handle());
@@ -156,17 +180,27 @@ impl BindingTable {
     #[allow(unsafe_code)]
     pub(crate) fn queue(&self, stream: StreamHandle) -> Result<(), DispatchError> {
         // A CUDA operator binds only CUDA buffers (binding.device), and `bind` has checked the ranges.
-        let memory = |binding: &BufferBinding| binding.buffer.cuda_memory().expect(OTHER_DEVICE).address();
+        let memory =
+            |binding: &BufferBinding| binding.buffer.cuda_memory().expect(OTHER_DEVICE).address();
         let address = |binding: &BufferBinding| memory(binding) + binding.offset;
         let mut inputs = [0; MAX_INPUTS];
         for (input, binding) in inputs.iter_mut().zip(&self.inputs) {
             *input = address(binding);
         }
         let output = address(&self.output);
-        let addresses = Addresses { inputs: &inputs[..self.inputs.len()], output };
+        let addresses = Addresses {
+            inputs: &inputs[..self.inputs.len()],
+            output,
+        };
         // SAFETY: the ranges are as large as their tensors (binding.range, binding.size) and overlap only as the
         // operator allows (binding.overlap). They live until the work is done, because dropping a buffer waits for it.
-        unsafe { dispatch(&self.operator, Tensors::Gpu(addresses, stream), self.in_place) }
+        unsafe {
+            dispatch(
+                &self.operator,
+                Tensors::Gpu(addresses, stream),
+                self.in_place,
+            )
+        }
     }
 
     /// Runs a bound operator on the CPU. The binding rules guarantee aligned ranges, and an output that is disjoint
@@ -174,14 +208,25 @@ impl BindingTable {
     #[allow(unsafe_code)]
     fn run_on_cpu(&self) -> Result<(), DispatchError> {
         let (output, signature) = (&self.output, self.operator.signature());
-        let totals = signature.inputs().iter().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize);
+        let totals = signature
+            .inputs()
+            .iter()
+            .map(|(_, desc)| desc.total_tensor_size_in_bytes as usize);
         // The inputs that are separate from the output: in place, all but the first.
-        let read: Vec<_> = self.inputs.iter().zip(totals).skip(usize::from(self.in_place)).collect();
+        let read: Vec<_> = self
+            .inputs
+            .iter()
+            .zip(totals)
+            .skip(usize::from(self.in_place))
+            .collect();
 
         // Locks the buffers in the order of their addresses: otherwise two threads that each hold one buffer and want
         // the other's would deadlock. A CPU operator binds only CPU buffers (binding.device).
-        let mut buffers: Vec<&Buffer> =
-            read.iter().map(|(binding, _)| &binding.buffer).chain([&output.buffer]).collect();
+        let mut buffers: Vec<&Buffer> = read
+            .iter()
+            .map(|(binding, _)| &binding.buffer)
+            .chain([&output.buffer])
+            .collect();
         buffers.sort_by_key(|buffer| buffer.host().map(std::ptr::from_ref));
         buffers.dedup_by(|a, b| a.same_as(b));
         let (mut written, mut others) = (None, Vec::new());
@@ -195,10 +240,14 @@ impl BindingTable {
         let mut written = written.expect("the output is one of the buffers");
 
         let (before, at_output) = written.bytes_mut().split_at_mut(output.offset as usize);
-        let (output_bytes, behind) = at_output.split_at_mut(signature.output.total_tensor_size_in_bytes as usize);
+        let (output_bytes, behind) =
+            at_output.split_at_mut(signature.output.total_tensor_size_in_bytes as usize);
         let bytes_of = |&(binding, total): &(&BufferBinding, usize)| -> &[u8] {
             let offset = binding.offset as usize;
-            match others.iter().find(|(buffer, _)| buffer.same_as(&binding.buffer)) {
+            match others
+                .iter()
+                .find(|(buffer, _)| buffer.same_as(&binding.buffer))
+            {
                 Some((_, memory)) => &memory.bytes()[offset..][..total],
                 None if binding.offset < output.offset => &before[offset..][..total],
                 None => &behind[offset - before.len() - output_bytes.len()..][..total],
@@ -207,7 +256,14 @@ impl BindingTable {
         let inputs: Vec<&[u8]> = read.iter().map(bytes_of).collect();
         // SAFETY: this is the host's memory.
         unsafe {
-            dispatch(&self.operator, Tensors::Host(Operands { inputs: &inputs, output: output_bytes }), self.in_place)
+            dispatch(
+                &self.operator,
+                Tensors::Host(Operands {
+                    inputs: &inputs,
+                    output: output_bytes,
+                }),
+                self.in_place,
+            )
         }
     }
 }

@@ -3,7 +3,9 @@
 #![allow(unsafe_code)]
 
 use bytemuck::Pod;
-use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
+use cudarc::driver::{
+    CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop,
+};
 
 use crate::address::{Address, RawStream};
 use crate::desc::{BufferTensorDesc, TensorRole};
@@ -76,8 +78,12 @@ impl CompiledOperator {
         for (&tensor, input) in signature.inputs().iter().zip(inputs) {
             self.check_slice(tensor, input.size_and_ordinal())?;
         }
-        self.check_slice((TensorRole::Output, signature.output), output.size_and_ordinal())?;
-        let guarded: Vec<(Address, SyncOnDrop<'_>)> = inputs.iter().map(|input| input.read_on(stream)).collect();
+        self.check_slice(
+            (TensorRole::Output, signature.output),
+            output.size_and_ordinal(),
+        )?;
+        let guarded: Vec<(Address, SyncOnDrop<'_>)> =
+            inputs.iter().map(|input| input.read_on(stream)).collect();
         let addresses: Vec<Address> = guarded.iter().map(|(address, _)| *address).collect();
         let (output, _guard) = output.write_on(stream);
         self.dispatch_guarded(stream, &addresses, output)
@@ -97,10 +103,17 @@ impl CompiledOperator {
     ) -> Result<(), DispatchError> {
         let signature = self.signature();
         let &[_, lengths] = signature.inputs() else {
-            return Err(BindingError::Count { found: 2, required: signature.inputs().len() }.into());
+            return Err(BindingError::Count {
+                found: 2,
+                required: signature.inputs().len(),
+            }
+            .into());
         };
         self.check_slice(lengths, second.size_and_ordinal())?;
-        self.check_slice((TensorRole::Output, signature.output), data.size_and_ordinal())?;
+        self.check_slice(
+            (TensorRole::Output, signature.output),
+            data.size_and_ordinal(),
+        )?;
         let (second, _guard) = second.read_on(stream);
         let (data, _guard) = data.write_on(stream);
         self.dispatch_guarded(stream, &[data, second], data)
@@ -113,19 +126,37 @@ impl CompiledOperator {
     ) -> Result<(), BindingError> {
         if self.device().ordinal() != Some(ordinal) {
             let (found, required) = (format!("GPU {ordinal}"), self.device().to_string());
-            return Err(BindingError::Device { tensor, found, required });
+            return Err(BindingError::Device {
+                tensor,
+                found,
+                required,
+            });
         }
         let required = desc.span_in_bytes();
         if found < required {
-            return Err(BindingError::Slice { tensor, found, required });
+            return Err(BindingError::Slice {
+                tensor,
+                found,
+                required,
+            });
         }
         Ok(())
     }
 
     /// Dispatches on addresses of slices that are checked, and borrowed until the work is queued.
-    fn dispatch_guarded(&self, stream: &CudaStream, inputs: &[Address], output: Address) -> Result<(), DispatchError> {
+    fn dispatch_guarded(
+        &self,
+        stream: &CudaStream,
+        inputs: &[Address],
+        output: Address,
+    ) -> Result<(), DispatchError> {
         let ordinal = stream.context().ordinal();
-        let Some(launcher) = self.inner.launcher.as_ref().filter(|_| self.device().ordinal() == Some(ordinal)) else {
+        let Some(launcher) = self
+            .inner
+            .launcher
+            .as_ref()
+            .filter(|_| self.device().ordinal() == Some(ordinal))
+        else {
             let (found, required) = (format!("GPU {ordinal}"), self.device().to_string());
             return Err(DispatchError::Device { found, required });
         };

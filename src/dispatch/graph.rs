@@ -46,16 +46,34 @@ impl Device {
     /// # Errors
     ///
     /// [`DispatchError::Graph`] for a table of another device; [`DispatchError::Cuda`].
-    pub fn record_graph<'a>(&self, tables: impl IntoIterator<Item = &'a BindingTable>) -> Result<Graph, DispatchError> {
+    pub fn record_graph<'a>(
+        &self,
+        tables: impl IntoIterator<Item = &'a BindingTable>,
+    ) -> Result<Graph, DispatchError> {
         let tables: Vec<BindingTable> = tables.into_iter().cloned().collect();
         span!("record", device = self, dispatches = tables.len());
-        if let Some(other) = tables.iter().map(|table| table.operator().device()).find(|of| !of.same_as(self)) {
-            return Err(DispatchError::Graph { found: self.to_string(), required: other.to_string() });
+        if let Some(other) = tables
+            .iter()
+            .map(|table| table.operator().device())
+            .find(|of| !of.same_as(self))
+        {
+            return Err(DispatchError::Graph {
+                found: self.to_string(),
+                required: other.to_string(),
+            });
         }
-        let record =
-            |context| cuda::Graph::record(context, |stream| tables.iter().try_for_each(|table| table.queue(stream)));
+        let record = |context| {
+            cuda::Graph::record(context, |stream| {
+                tables.iter().try_for_each(|table| table.queue(stream))
+            })
+        };
         let recorded = self.context.as_ref().map(record).transpose()?;
-        Ok(Graph { device: self.clone(), recorded, tables, launched: false })
+        Ok(Graph {
+            device: self.clone(),
+            recorded,
+            tables,
+            launched: false,
+        })
     }
 
     /// Records what `queue` queues on a stream of the GPU, such as raw dispatches, and copies, fills and kernels of
@@ -73,13 +91,23 @@ impl Device {
     /// The caller promises that `queue` leaves the stream's capture as it is, and that the work may run whenever the
     /// graph is launched: memory and kernels are there as long as the graph, and until its last launch is done.
     #[allow(unsafe_code)]
-    pub unsafe fn record_raw_graph(&self, queue: impl FnOnce(RawStream)) -> Result<Option<Graph>, DispatchError> {
-        let Some(context) = &self.context else { return Ok(None) };
+    pub unsafe fn record_raw_graph(
+        &self,
+        queue: impl FnOnce(RawStream),
+    ) -> Result<Option<Graph>, DispatchError> {
+        let Some(context) = &self.context else {
+            return Ok(None);
+        };
         let recorded = Some(cuda::Graph::record(context, |stream| {
             queue(RawStream(stream.raw().cast()));
             Ok(())
         })?);
-        Ok(Some(Graph { device: self.clone(), recorded, tables: Vec::new(), launched: false }))
+        Ok(Some(Graph {
+            device: self.clone(),
+            recorded,
+            tables: Vec::new(),
+            launched: false,
+        }))
     }
 }
 
@@ -87,7 +115,11 @@ impl Graph {
     /// Queues the dispatches on a stream of the graph's device. They run after the graph's previous launch, even if
     /// that was on another stream.
     pub fn launch(&mut self, stream: &Stream) -> Result<(), DispatchError> {
-        span!("launch", device = self.device, dispatches = self.tables.len());
+        span!(
+            "launch",
+            device = self.device,
+            dispatches = self.tables.len()
+        );
         if !stream.device().same_as(&self.device) {
             let (found, required) = (stream.device().to_string(), self.device.to_string());
             return Err(DispatchError::Device { found, required });
@@ -97,7 +129,9 @@ impl Graph {
             self.launched = true;
             return Ok(());
         }
-        self.tables.iter().try_for_each(|table| table.dispatch(stream))?;
+        self.tables
+            .iter()
+            .try_for_each(|table| table.dispatch(stream))?;
         self.launched = true;
         Ok(())
     }

@@ -15,7 +15,9 @@ pub enum DispatchError {
         required: String,
     },
     /// An operator of the graph belongs to another device.
-    #[error("the graph belongs to {found}, but the operator was compiled for {required} (graph.device)")]
+    #[error(
+        "the graph belongs to {found}, but the operator was compiled for {required} (graph.device)"
+    )]
     Graph {
         /// The graph's device.
         found: String,
@@ -23,7 +25,9 @@ pub enum DispatchError {
         required: String,
     },
     /// The CPU device has no kernels to measure.
-    #[error("the device is {found}, but must be a GPU, whose kernels are measured (measure.device)")]
+    #[error(
+        "the device is {found}, but must be a GPU, whose kernels are measured (measure.device)"
+    )]
     Measure {
         /// The device.
         found: String,

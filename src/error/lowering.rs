@@ -97,21 +97,38 @@ const LENGTH_TYPES: &str = "but must have integers of 32 or 64 bits";
 impl LoweringError {
     /// The message with the caller's names for the tensors.
     pub fn message(&self, names: &Names<'_>) -> String {
-        let [input, lengths, output] =
-            [TensorRole::Input, TensorRole::SequenceLengths, TensorRole::Output].map(|tensor| names.of(tensor));
+        let [input, lengths, output] = [
+            TensorRole::Input,
+            TensorRole::SequenceLengths,
+            TensorRole::Output,
+        ]
+        .map(|tensor| names.of(tensor));
         let axis = names.axis;
         match self {
-            Self::Axis { rank: 0, .. } => format!("{input} has 0 dimensions, but must have at least 1"),
+            Self::Axis { rank: 0, .. } => {
+                format!("{input} has 0 dimensions, but must have at least 1")
+            }
             Self::Axis { found, rank } => {
                 let end = *rank as i64;
-                format!("{axis} is {found}, but must be from {} to {}, the dimensions of {input}", -end, end - 1)
+                format!(
+                    "{axis} is {found}, but must be from {} to {}, the dimensions of {input}",
+                    -end,
+                    end - 1
+                )
             }
             Self::LengthType { found } => format!("{lengths} has type {found}, {LENGTH_TYPES}"),
             Self::ForeignLengthType { found } => format!("{lengths} has {found}, {LENGTH_TYPES}"),
             Self::Length { index, found, most } => {
-                let at = if index.is_empty() { String::new() } else { format!("{index:?}") };
+                let at = if index.is_empty() {
+                    String::new()
+                } else {
+                    format!("{index:?}")
+                };
                 let most = most.map(|most| format!("from 0 to {most}, the size of {axis}"));
-                format!("{lengths}{at} is {found}, but must be {}", most.as_deref().unwrap_or("at least 0"))
+                format!(
+                    "{lengths}{at} is {found}, but must be {}",
+                    most.as_deref().unwrap_or("at least 0")
+                )
             }
             Self::ElementSize { found, most } => {
                 format!("an element of {input} is {found} bytes, but must be from 1 to {most}")
@@ -122,19 +139,45 @@ impl LoweringError {
             Self::Output { found, required } => {
                 format!("{output} has shape {found:?}, but must have {input}'s {required:?}")
             }
-            Self::Strides { tensor, found, required } => {
+            Self::Strides {
+                tensor,
+                found,
+                required,
+            } => {
                 let tensor = names.of(*tensor);
                 format!("the number of strides of {tensor} is {found}, but must be {required}, one for each dimension")
             }
-            Self::Size { tensor, dimension, found, required } => {
-                format!("dimension {dimension} of {} is {found}, but must be {required}", names.of(*tensor))
+            Self::Size {
+                tensor,
+                dimension,
+                found,
+                required,
+            } => {
+                format!(
+                    "dimension {dimension} of {} is {found}, but must be {required}",
+                    names.of(*tensor)
+                )
             }
-            Self::Stride { tensor, dimension, found, required } => {
-                format!("stride {dimension} of {} is {found} bytes, but must be {required}", names.of(*tensor))
+            Self::Stride {
+                tensor,
+                dimension,
+                found,
+                required,
+            } => {
+                format!(
+                    "stride {dimension} of {} is {found} bytes, but must be {required}",
+                    names.of(*tensor)
+                )
             }
             Self::Fold { shape } => {
-                let sizes = shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-                let required = format!("but must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths");
+                let sizes = shape
+                    .iter()
+                    .map(i64::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                let required = format!(
+                    "but must fold into {MAX_DIMENSIONS} dimensions for these strides and lengths"
+                );
                 format!("{input} has shape ({sizes}), {required}")
             }
         }

@@ -19,7 +19,13 @@ use crate::options::CompileOptions;
 const GENERATION: usize = 512;
 
 /// The ordinal and the level of the device, and the arguments.
-type Key = (Option<usize>, FeatureLevel, Lowered, CompileOptions, Dispatches);
+type Key = (
+    Option<usize>,
+    FeatureLevel,
+    Lowered,
+    CompileOptions,
+    Dispatches,
+);
 
 type Generation = FxHashMap<Key, CompiledOperator>;
 
@@ -62,7 +68,11 @@ impl Device {
     /// # Errors
     ///
     /// The descriptor is rejected, or compilation failed.
-    pub fn compile_lowered(&self, lowered: &Lowered, options: CompileOptions) -> Result<CompiledOperator, Error> {
+    pub fn compile_lowered(
+        &self,
+        lowered: &Lowered,
+        options: CompileOptions,
+    ) -> Result<CompiledOperator, Error> {
         self.compile_lowered_for(lowered, options, Dispatches::default())
     }
 
@@ -72,15 +82,29 @@ impl Device {
         options: CompileOptions,
         dispatches: Dispatches,
     ) -> Result<CompiledOperator, Error> {
-        let key: Key = (self.ordinal(), self.feature_level(), *lowered, options, dispatches);
+        let key: Key = (
+            self.ordinal(),
+            self.feature_level(),
+            *lowered,
+            options,
+            dispatches,
+        );
         // A thread that ends has no cache any more.
         if let Ok(Some(operator)) = CACHE.try_with(|cache| cache.borrow_mut().find(&key)) {
             return Ok(operator);
         }
         let desc = lowered.desc();
         // A level rejects what is not in it, but an extension of this library is in none.
-        let is_extended = is_extension(desc.operator_type(), TensorRole::Output, desc.output_tensor().data_type);
-        let level = if is_extended { FeatureLevel::Extended } else { self.feature_level };
+        let is_extended = is_extension(
+            desc.operator_type(),
+            TensorRole::Output,
+            desc.output_tensor().data_type,
+        );
+        let level = if is_extended {
+            FeatureLevel::Extended
+        } else {
+            self.feature_level
+        };
         let device = self.clone().with_feature_level(level);
         let operator = device.compile_for(&device.create_operator(desc)?, options, dispatches)?;
         let _ = CACHE.try_with(|cache| cache.borrow_mut().insert(key, operator.clone()));
@@ -108,17 +132,26 @@ mod tests {
     #[test]
     fn compiled_operators_are_found_again() {
         let device = Device::cpu();
-        let of = |count| Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int32, count, 1, 2));
+        let of =
+            |count| Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int32, count, 1, 2));
         let compile = |lowered, options| device.compile_lowered(&lowered, options).expect("right");
-        let (any, measured) = (CompileOptions::default(), CompileOptions::default().with_measure(true));
+        let (any, measured) = (
+            CompileOptions::default(),
+            CompileOptions::default().with_measure(true),
+        );
         let first = compile(of(5), any);
         let same = |other: &CompiledOperator| std::ptr::eq(first.operator(), other.operator());
         assert!(same(&compile(of(5), any)));
         assert!(!same(&compile(of(5), measured)) && !same(&compile(of(6), any)));
         let at = Dispatches::at(None, crate::Address(16));
-        assert!(!same(&device.compile_lowered_for(&of(5), any, at).expect("right")));
+        assert!(!same(
+            &device.compile_lowered_for(&of(5), any, at).expect("right")
+        ));
         // It stays while it is requested, in this thread, and is gone after two generations of others.
-        assert!(!same(&std::thread::scope(|scope| scope.spawn(|| compile(of(5), any)).join()).expect("compiled")));
+        assert!(!same(
+            &std::thread::scope(|scope| scope.spawn(|| compile(of(5), any)).join())
+                .expect("compiled")
+        ));
         for count in 1000..6000 {
             compile(of(count), any);
             if count % 250 == 0 {

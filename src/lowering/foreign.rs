@@ -55,13 +55,19 @@ pub struct ReversalArrays<'a> {
 impl<'a> ForeignTensor<'a> {
     /// A packed tensor at an address.
     pub fn packed(address: impl Into<Address>, sizes: &'a [i64]) -> Self {
-        Self { address: address.into(), sizes, strides_in_bytes: None }
+        Self {
+            address: address.into(),
+            sizes,
+            strides_in_bytes: None,
+        }
     }
 
     /// An error of an operator that writes this tensor, with the tensor's own sizes and strides where elements overlap.
     pub fn with_own_strides(&self, error: Error) -> Error {
         match error {
-            Error::Validation(errors) => errors.of_array(self.sizes, self.strides_in_bytes.unwrap_or_default()).into(),
+            Error::Validation(errors) => errors
+                .of_array(self.sizes, self.strides_in_bytes.unwrap_or_default())
+                .into(),
             error => error,
         }
     }
@@ -69,10 +75,20 @@ impl<'a> ForeignTensor<'a> {
     /// The number of elements of a packed tensor, if it is packed in row-major order with elements of `width` bytes and
     /// the number fits.
     pub(super) fn packed_count(&self, width: i64) -> Option<u32> {
-        let packed = Self { strides_in_bytes: None, ..*self };
-        let follows = |d: usize| self.sizes[d] == 1 || self.stride(d, width) == packed.stride(d, width);
-        let count = self.sizes.iter().try_fold(1i64, |count, &size| count.checked_mul(size))?;
-        (0..self.sizes.len()).all(follows).then(|| u32::try_from(count).ok()).flatten()
+        let packed = Self {
+            strides_in_bytes: None,
+            ..*self
+        };
+        let follows =
+            |d: usize| self.sizes[d] == 1 || self.stride(d, width) == packed.stride(d, width);
+        let count = self
+            .sizes
+            .iter()
+            .try_fold(1i64, |count, &size| count.checked_mul(size))?;
+        (0..self.sizes.len())
+            .all(follows)
+            .then(|| u32::try_from(count).ok())
+            .flatten()
     }
 
     /// The stride of a dimension, in bytes, with elements of `width` bytes. Strides of dimensions of size 1 have no
@@ -80,35 +96,69 @@ impl<'a> ForeignTensor<'a> {
     pub(super) fn stride(&self, dimension: usize, width: i64) -> i64 {
         match self.strides_in_bytes {
             Some(strides) => strides[dimension],
-            None => self.sizes[dimension + 1..].iter().fold(width, |stride, &size| stride.saturating_mul(size)),
+            None => self.sizes[dimension + 1..]
+                .iter()
+                .fold(width, |stride, &size| stride.saturating_mul(size)),
         }
     }
 
     pub(super) fn check(&self, tensor: TensorRole) -> Result<(), LoweringError> {
         match self.strides_in_bytes.map(<[i64]>::len) {
-            Some(found) if found != self.sizes.len() => {
-                Err(LoweringError::Strides { tensor, found, required: self.sizes.len() })
-            }
+            Some(found) if found != self.sizes.len() => Err(LoweringError::Strides {
+                tensor,
+                found,
+                required: self.sizes.len(),
+            }),
             _ => Ok(()),
         }
     }
 }
 
-pub(super) fn size_of(tensor: TensorRole, dimension: usize, found: i64) -> Result<u32, LoweringError> {
-    let required = || if found < 0 { "at least 0" } else { "below 2³²" }.to_owned();
-    u32::try_from(found).map_err(|_| LoweringError::Size { tensor, dimension, found, required: required() })
+pub(super) fn size_of(
+    tensor: TensorRole,
+    dimension: usize,
+    found: i64,
+) -> Result<u32, LoweringError> {
+    let required = || {
+        if found < 0 {
+            "at least 0"
+        } else {
+            "below 2³²"
+        }
+        .to_owned()
+    };
+    u32::try_from(found).map_err(|_| LoweringError::Size {
+        tensor,
+        dimension,
+        found,
+        required: required(),
+    })
 }
 
 /// A stride in bytes as a number of units. A unit is a power of two of bytes.
-pub(super) fn units_of(tensor: TensorRole, dimension: usize, found: i64, unit: i64) -> Result<u32, LoweringError> {
+pub(super) fn units_of(
+    tensor: TensorRole,
+    dimension: usize,
+    found: i64,
+    unit: i64,
+) -> Result<u32, LoweringError> {
     debug_assert!(unit.count_ones() == 1, "{unit}");
-    let units = if found & (unit - 1) == 0 { u32::try_from(found >> unit.trailing_zeros()).ok() } else { None };
+    let units = if found & (unit - 1) == 0 {
+        u32::try_from(found >> unit.trailing_zeros()).ok()
+    } else {
+        None
+    };
     units.ok_or_else(|| {
         let required = match found {
             ..0 => "at least 0".to_owned(),
             _ if found % unit != 0 => format!("a multiple of {unit}, the bytes of an element"),
             _ => format!("below {}", (1i128 << 32) * i128::from(unit)),
         };
-        LoweringError::Stride { tensor, dimension, found, required }
+        LoweringError::Stride {
+            tensor,
+            dimension,
+            found,
+            required,
+        }
     })
 }

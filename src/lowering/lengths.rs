@@ -26,13 +26,19 @@ impl ForeignTensor<'_> {
     /// # Safety
     ///
     /// The tensor is on the host, with initialized elements of this type, aligned or not. No one writes it now.
-    pub unsafe fn check_lengths(&self, data_type: TensorDataType, most: Option<i64>) -> Result<(), LoweringError> {
+    pub unsafe fn check_lengths(
+        &self,
+        data_type: TensorDataType,
+        most: Option<i64>,
+    ) -> Result<(), LoweringError> {
         self.check(TensorRole::SequenceLengths)?;
         let width = i64::from(passed_as(data_type)?.size_in_bits() / 8);
         if self.sizes.contains(&0) || (most.is_none() && matches!(data_type, UInt32 | UInt64)) {
             return Ok(());
         }
-        let strides: Vec<i64> = (0..self.sizes.len()).map(|d| self.stride(d, width)).collect();
+        let strides: Vec<i64> = (0..self.sizes.len())
+            .map(|d| self.stride(d, width))
+            .collect();
         let wrong = |at: u64| {
             // SAFETY: `first` computes the address of an element, which has this type.
             let found = unsafe {
@@ -54,12 +60,22 @@ impl ForeignTensor<'_> {
 
 /// The index of a tensor's first element, in row-major order, for whose address `find` returns a number, and that
 /// number.
-fn first<T>(find: &impl Fn(u64) -> Option<T>, address: u64, sizes: &[i64], strides: &[i64]) -> Option<(Vec<i64>, T)> {
+fn first<T>(
+    find: &impl Fn(u64) -> Option<T>,
+    address: u64,
+    sizes: &[i64],
+    strides: &[i64],
+) -> Option<(Vec<i64>, T)> {
     let ([size, sizes @ ..], [stride, strides @ ..]) = (sizes, strides) else {
         return Some((Vec::new(), find(address)?));
     };
     (0..*size).find_map(|k| {
-        let (mut index, found) = first(find, address.wrapping_add_signed(k * stride), sizes, strides)?;
+        let (mut index, found) = first(
+            find,
+            address.wrapping_add_signed(k * stride),
+            sizes,
+            strides,
+        )?;
         index.insert(0, k);
         Some((index, found))
     })

@@ -3,7 +3,9 @@
 use super::foreign::{size_of, units_of, ReversalArrays};
 use super::lengths::passed_as;
 use crate::desc::layout::{join, Steps};
-use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType, TensorRole, MAX_DIMENSIONS};
+use crate::desc::{
+    BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType, TensorRole, MAX_DIMENSIONS,
+};
 use crate::error::LoweringError;
 
 /// A reversal with as few dimensions as possible. Each element becomes one or more unsigned integers of 1 to 8 bytes.
@@ -52,12 +54,22 @@ impl LoweredReversal {
             _ => TensorDataType::UInt64,
         };
         let (dimensions, no_axis) = ([(0, [0; 3]); MAX_DIMENSIONS], MAX_DIMENSIONS);
-        let mut lowered = Self { dimensions, rank: 0, axis: no_axis, data_type, length_type };
-        let too_many = || LoweringError::Fold { shape: arrays.input.sizes.to_vec() };
+        let mut lowered = Self {
+            dimensions,
+            rank: 0,
+            axis: no_axis,
+            data_type,
+            length_type,
+        };
+        let too_many = || LoweringError::Fold {
+            shape: arrays.input.sizes.to_vec(),
+        };
         let units_of_element = ((arrays.element_size as i64 / unit) as u32, [1, 0, 1]);
         lowered.fold(units_of_element, false).ok_or_else(too_many)?;
         for d in (0..arrays.input.sizes.len()).rev() {
-            lowered.fold(dimension(arrays, d, missing, unit)?, d == axis).ok_or_else(too_many)?;
+            lowered
+                .fold(dimension(arrays, d, missing, unit)?, d == axis)
+                .ok_or_else(too_many)?;
         }
         Ok(lowered)
     }
@@ -68,7 +80,10 @@ impl LoweredReversal {
         if dimension.0 == 1 && !is_axis {
             return Some(());
         }
-        let outermost = self.rank.checked_sub(1).filter(|&outermost| !is_axis && outermost != self.axis);
+        let outermost = self
+            .rank
+            .checked_sub(1)
+            .filter(|&outermost| !is_axis && outermost != self.axis);
         if let Some(outermost) = outermost.map(|outermost| &mut self.dimensions[outermost]) {
             if let Some(joined) = join(dimension, *outermost) {
                 *outermost = joined;
@@ -92,13 +107,21 @@ impl LoweredReversal {
     pub fn desc(&self) -> ReverseSubsequencesDesc {
         let outermost_first = || self.dimensions[..self.rank].iter().rev();
         let sizes: Vec<u32> = outermost_first().map(|(size, _)| *size).collect();
-        let strides = |tensor: usize| -> Vec<u32> { outermost_first().map(|(_, strides)| strides[tensor]).collect() };
+        let strides = |tensor: usize| -> Vec<u32> {
+            outermost_first()
+                .map(|(_, strides)| strides[tensor])
+                .collect()
+        };
         let axis = self.rank - 1 - self.axis;
         let mut length_sizes = sizes.clone();
         length_sizes[axis] = 1;
         ReverseSubsequencesDesc {
             input_tensor: BufferTensorDesc::strided(self.data_type, &sizes, &strides(0)),
-            sequence_lengths_tensor: BufferTensorDesc::strided(self.length_type, &length_sizes, &strides(1)),
+            sequence_lengths_tensor: BufferTensorDesc::strided(
+                self.length_type,
+                &length_sizes,
+                &strides(1),
+            ),
             output_tensor: BufferTensorDesc::strided(self.data_type, &sizes, &strides(2)),
             axis: axis as u32,
         }
@@ -108,7 +131,13 @@ impl LoweredReversal {
 /// Checks shapes. Returns the axis, counted from the front, and how many of the input's dimensions the lengths do not
 /// have.
 fn check_shapes(arrays: &ReversalArrays<'_>) -> Result<(usize, usize), LoweringError> {
-    let ReversalArrays { input, lengths, output, axis, .. } = *arrays;
+    let ReversalArrays {
+        input,
+        lengths,
+        output,
+        axis,
+        ..
+    } = *arrays;
     let rank = input.sizes.len();
     input.check(TensorRole::Input)?;
     lengths.check(TensorRole::SequenceLengths)?;
@@ -117,7 +146,10 @@ fn check_shapes(arrays: &ReversalArrays<'_>) -> Result<(usize, usize), LoweringE
         size_of(TensorRole::Input, d, size)?;
     }
     if output.sizes != input.sizes {
-        return Err(LoweringError::Output { found: output.sizes.to_vec(), required: input.sizes.to_vec() });
+        return Err(LoweringError::Output {
+            found: output.sizes.to_vec(),
+            required: input.sizes.to_vec(),
+        });
     }
     let from_front = if axis < 0 { axis + rank as i64 } else { axis };
     if !(0..rank as i64).contains(&from_front) {
@@ -125,41 +157,84 @@ fn check_shapes(arrays: &ReversalArrays<'_>) -> Result<(usize, usize), LoweringE
     }
     let axis = from_front as usize;
     let lanes = |d: usize| if d == axis { 1 } else { input.sizes[d] };
-    let broadcasts =
-        |missing: &usize| lengths.sizes.iter().zip(*missing..).all(|(&found, d)| found == 1 || found == lanes(d));
-    let missing = rank.checked_sub(lengths.sizes.len()).filter(broadcasts).ok_or_else(|| {
-        let required = (0..rank).map(lanes).collect();
-        LoweringError::Lengths { found: lengths.sizes.to_vec(), required }
-    })?;
+    let broadcasts = |missing: &usize| {
+        lengths
+            .sizes
+            .iter()
+            .zip(*missing..)
+            .all(|(&found, d)| found == 1 || found == lanes(d))
+    };
+    let missing = rank
+        .checked_sub(lengths.sizes.len())
+        .filter(broadcasts)
+        .ok_or_else(|| {
+            let required = (0..rank).map(lanes).collect();
+            LoweringError::Lengths {
+                found: lengths.sizes.to_vec(),
+                required,
+            }
+        })?;
     Ok((axis, missing))
 }
 
 /// The bytes of the largest integers, up to 8, as which elements can move: the power of two that divides the element's
 /// size, the addresses, and all strides that matter.
 fn largest_unit(arrays: &ReversalArrays<'_>) -> Result<i64, LoweringError> {
-    let ReversalArrays { input, output, element_size, .. } = *arrays;
-    let strides = [input.strides_in_bytes, output.strides_in_bytes].into_iter().flatten();
+    let ReversalArrays {
+        input,
+        output,
+        element_size,
+        ..
+    } = *arrays;
+    let strides = [input.strides_in_bytes, output.strides_in_bytes]
+        .into_iter()
+        .flatten();
     let strides = strides.flat_map(|strides| strides.iter().zip(input.sizes));
-    let strides = strides.filter(|(_, &size)| size > 1).map(|(&stride, _)| stride as u64);
-    let numbers = [element_size as u64, input.address.0, output.address.0].into_iter().chain(strides);
+    let strides = strides
+        .filter(|(_, &size)| size > 1)
+        .map(|(&stride, _)| stride as u64);
+    let numbers = [element_size as u64, input.address.0, output.address.0]
+        .into_iter()
+        .chain(strides);
     let unit = 1 << numbers.map(u64::trailing_zeros).fold(3, u32::min);
     let most = u64::from(u32::MAX) * unit;
     if !(1..=most).contains(&(element_size as u64)) {
-        return Err(LoweringError::ElementSize { found: element_size, most });
+        return Err(LoweringError::ElementSize {
+            found: element_size,
+            most,
+        });
     }
     Ok(unit as i64)
 }
 
 /// Dimension `d` of the input, with the strides of the input and the output in units. Strides are 0 where they have no
 /// meaning.
-fn dimension(arrays: &ReversalArrays<'_>, d: usize, missing: usize, unit: i64) -> Result<Steps<3>, LoweringError> {
-    let ReversalArrays { input, lengths, output, element_size, length_type, .. } = *arrays;
-    let (width, length_width) = (element_size as i64, i64::from(length_type.size_in_bits() / 8));
+fn dimension(
+    arrays: &ReversalArrays<'_>,
+    d: usize,
+    missing: usize,
+    unit: i64,
+) -> Result<Steps<3>, LoweringError> {
+    let ReversalArrays {
+        input,
+        lengths,
+        output,
+        element_size,
+        length_type,
+        ..
+    } = *arrays;
+    let (width, length_width) = (
+        element_size as i64,
+        i64::from(length_type.size_in_bits() / 8),
+    );
     let size = size_of(TensorRole::Input, d, input.sizes[d])?;
     let lengths_stride = match d.checked_sub(missing) {
-        Some(k) if lengths.sizes[k] != 1 => {
-            units_of(TensorRole::SequenceLengths, k, lengths.stride(k, length_width), length_width)?
-        }
+        Some(k) if lengths.sizes[k] != 1 => units_of(
+            TensorRole::SequenceLengths,
+            k,
+            lengths.stride(k, length_width),
+            length_width,
+        )?,
         _ => 0,
     };
     if size == 1 {

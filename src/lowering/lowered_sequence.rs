@@ -1,7 +1,10 @@
 //! Sequences into tensors of other libraries.
 
 use super::foreign::{size_of, units_of, ForeignTensor};
-use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, ScalarUnion, TensorDataType, TensorRole, MAX_DIMENSIONS};
+use crate::desc::{
+    BufferTensorDesc, FillValueSequenceDesc, ScalarUnion, TensorDataType, TensorRole,
+    MAX_DIMENSIONS,
+};
 use crate::error::LoweringError;
 
 /// A sequence, with the dimensions of its output.
@@ -23,8 +26,16 @@ impl LoweredSequence {
         let (mut sizes, mut strides) = ([0; MAX_DIMENSIONS], [0; MAX_DIMENSIONS]);
         (sizes[0], strides[0]) = (count, 1);
         // Clears bits above the type's, so that equal sequences compare equal.
-        let [start, delta] = [start, delta].map(|scalar| scalar & u64::MAX >> (64 - data_type.size_in_bits()));
-        Self { sizes, strides, rank: 1, data_type, start, delta }
+        let [start, delta] =
+            [start, delta].map(|scalar| scalar & u64::MAX >> (64 - data_type.size_in_bits()));
+        Self {
+            sizes,
+            strides,
+            rank: 1,
+            data_type,
+            start,
+            delta,
+        }
     }
 
     /// A tensor that is packed, or has at most 8 dimensions.
@@ -40,17 +51,25 @@ impl LoweredSequence {
     ) -> Result<Self, LoweringError> {
         let tensor = TensorRole::Output;
         output.check(tensor)?;
-        let (rank, width) = (output.sizes.len(), i64::from(data_type.size_in_bits() / 8).max(1));
+        let (rank, width) = (
+            output.sizes.len(),
+            i64::from(data_type.size_in_bits() / 8).max(1),
+        );
         (0..rank).try_for_each(|d| size_of(tensor, d, output.sizes[d]).map(drop))?;
         if let Some(count) = output.packed_count(width) {
             return Ok(Self::packed(data_type, count, start, delta));
         }
         if rank > MAX_DIMENSIONS {
-            return Err(LoweringError::Fold { shape: output.sizes.to_vec() });
+            return Err(LoweringError::Fold {
+                shape: output.sizes.to_vec(),
+            });
         }
         let mut lowered = Self::packed(data_type, 1, start, delta);
         lowered.rank = rank.max(1);
-        let packed = ForeignTensor { strides_in_bytes: None, ..output };
+        let packed = ForeignTensor {
+            strides_in_bytes: None,
+            ..output
+        };
         for d in (0..rank).rev() {
             lowered.sizes[d] = size_of(tensor, d, output.sizes[d])?;
             // The stride of a single element has no meaning, and need not fit.

@@ -12,7 +12,11 @@ pub fn range_count([start, limit, delta]: [f64; 3]) -> Result<u32, RangeError> {
     }
     let count = ((limit - start) / delta).ceil();
     if !count.is_finite() {
-        return Err(RangeError::NotFinite { start, limit, delta });
+        return Err(RangeError::NotFinite {
+            start,
+            limit,
+            delta,
+        });
     }
     fewer(count.max(0.0) as u128)
 }
@@ -27,7 +31,12 @@ pub fn integer_range_count([start, limit, delta]: [i64; 3]) -> Result<u32, Range
         return Err(RangeError::Delta);
     }
     let distance = (i128::from(limit) - i128::from(start)) * i128::from(delta.signum());
-    fewer(distance.max(0).unsigned_abs().div_ceil(delta.unsigned_abs().into()))
+    fewer(
+        distance
+            .max(0)
+            .unsigned_abs()
+            .div_ceil(delta.unsigned_abs().into()),
+    )
 }
 
 fn fewer(found: u128) -> Result<u32, RangeError> {
@@ -89,7 +98,12 @@ mod tests {
         ] {
             assert_eq!(integer_range_count(range), Ok(required), "{range:?}");
         }
-        assert_eq!(integer_range_count([i64::MIN, i64::MAX, 1]), Err(RangeError::Count { found: u64::MAX.into() }));
+        assert_eq!(
+            integer_range_count([i64::MIN, i64::MAX, 1]),
+            Err(RangeError::Count {
+                found: u64::MAX.into()
+            })
+        );
         assert_eq!(integer_range_count([0, 1, 0]), Err(RangeError::Delta));
         assert_eq!(range_count([0.0, 1.0, -0.0]), Err(RangeError::Delta));
         let widened = [-3e38, 3e38, 1e38].map(|scalar: f64| f64::from(scalar as f32));
@@ -102,12 +116,30 @@ mod tests {
         ] {
             assert_eq!(range_count(range), Ok(required), "{range:?}");
         }
-        let infinite = range_count([0.0, f64::INFINITY, 1.0]).expect_err("refused").to_string();
-        assert_eq!(infinite, "start is 0, limit inf and delta 1, but must give a finite number of elements");
-        for range in [[f64::NAN, 1.0, 1.0], [0.0, f64::INFINITY, f64::INFINITY], [0.0, 1.0, f64::NAN]] {
-            assert!(matches!(range_count(range), Err(RangeError::NotFinite { .. })), "{range:?}");
+        let infinite = range_count([0.0, f64::INFINITY, 1.0])
+            .expect_err("refused")
+            .to_string();
+        assert_eq!(
+            infinite,
+            "start is 0, limit inf and delta 1, but must give a finite number of elements"
+        );
+        for range in [
+            [f64::NAN, 1.0, 1.0],
+            [0.0, f64::INFINITY, f64::INFINITY],
+            [0.0, 1.0, f64::NAN],
+        ] {
+            assert!(
+                matches!(range_count(range), Err(RangeError::NotFinite { .. })),
+                "{range:?}"
+            );
         }
-        assert!(matches!(range_count([0.0, 1e300, 1.0]), Err(RangeError::Count { .. })));
-        assert_ne!(integer_range_count([0, 1, 0]), Err(RangeError::Count { found: 0 }));
+        assert!(matches!(
+            range_count([0.0, 1e300, 1.0]),
+            Err(RangeError::Count { .. })
+        ));
+        assert_ne!(
+            integer_range_count([0, 1, 0]),
+            Err(RangeError::Count { found: 0 })
+        );
     }
 }

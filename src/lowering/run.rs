@@ -21,7 +21,11 @@ impl Device {
     /// # Safety
     ///
     /// The promises of [`dispatch_raw`](crate::CompiledOperator::dispatch_raw), for arrays as they are described.
-    pub unsafe fn reverse_arrays(&self, arrays: &ReversalArrays<'_>, stream: RawStream) -> Result<(), Error> {
+    pub unsafe fn reverse_arrays(
+        &self,
+        arrays: &ReversalArrays<'_>,
+        stream: RawStream,
+    ) -> Result<(), Error> {
         let lowered = Lowered::Reversal(LoweredReversal::new(arrays)?);
         if arrays.input.sizes.contains(&0) {
             return Ok(());
@@ -59,7 +63,11 @@ impl Device {
         let compile = || self.compile_lowered_for(lowered, self.compile_options(), at);
         // SAFETY: promise 3 of `dispatch_raw`: the stream is live.
         let operator = unsafe { self.compile_for_stream(stream, compile) }?;
-        let alignment = if self.ordinal().is_none() { Alignment::Byte } else { Alignment::Element };
+        let alignment = if self.ordinal().is_none() {
+            Alignment::Byte
+        } else {
+            Alignment::Element
+        };
         // SAFETY: `dispatch_raw`'s promises 1 to 3 hold. Promise 4: a device that stays alive keeps the kernels loaded.
         Ok(unsafe { operator.run_at(inputs, output, stream, alignment) }?)
     }

@@ -62,8 +62,16 @@ impl Plan {
         let strides = output.strides.as_ref().unwrap_or(&steps);
         let dimensions = (0..output.sizes.len()).map(|d| (output.sizes[d], [strides[d], steps[d]]));
         let merged = merge(dimensions.collect()).into_iter();
-        let dimensions = merged.map(|(size, [stride, step])| Dimension { size, stride, step }).collect();
-        Some(Self { arithmetic, width: output.data_type.size_in_bits() / 8, start, delta, dimensions })
+        let dimensions = merged
+            .map(|(size, [stride, step])| Dimension { size, stride, step })
+            .collect();
+        Some(Self {
+            arithmetic,
+            width: output.data_type.size_in_bits() / 8,
+            start,
+            delta,
+            dimensions,
+        })
     }
 
     pub fn summary(&self) -> Summary {
@@ -74,6 +82,10 @@ impl Plan {
         };
         let elements: u64 = self.dimensions.iter().map(|d| u64::from(d.size)).product();
         let copying = ("fill", elements * u64::from(self.width));
-        Summary { dimensions: self.dimensions.iter().map(dimension).collect(), copying, in_place: None }
+        Summary {
+            dimensions: self.dimensions.iter().map(dimension).collect(),
+            copying,
+            in_place: None,
+        }
     }
 }

@@ -3,16 +3,33 @@
 use super::rule_set::RuleSet;
 use super::rules::{Rule, ValidationError};
 use super::tensor::Tensor;
-use crate::desc::{BufferTensorDesc, OperatorType, Place, ReverseSubsequencesDesc, TensorRole, MAX_DIMENSIONS};
+use crate::desc::{
+    BufferTensorDesc, OperatorType, Place, ReverseSubsequencesDesc, TensorRole, MAX_DIMENSIONS,
+};
 
 /// Adds every rule the descriptor breaks. A rule about two tensors is reported with the later of the two. Nothing has
 /// to agree with a number of dimensions that no tensor can have.
-pub(super) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet, errors: &mut Vec<ValidationError>) {
+pub(super) fn check(
+    desc: &ReverseSubsequencesDesc,
+    rules: &RuleSet,
+    errors: &mut Vec<ValidationError>,
+) {
     let tensor = |role: TensorRole, desc: &BufferTensorDesc, errors: &mut Vec<ValidationError>| {
-        Tensor { operator: OperatorType::ReverseSubsequences, role, rules, desc, errors }.check();
+        Tensor {
+            operator: OperatorType::ReverseSubsequences,
+            role,
+            rules,
+            desc,
+            errors,
+        }
+        .check();
     };
     tensor(TensorRole::Input, &desc.input_tensor, errors);
-    tensor(TensorRole::SequenceLengths, &desc.sequence_lengths_tensor, errors);
+    tensor(
+        TensorRole::SequenceLengths,
+        &desc.sequence_lengths_tensor,
+        errors,
+    );
     lengths(desc, errors);
     tensor(TensorRole::Output, &desc.output_tensor, errors);
     output(desc, errors);
@@ -21,7 +38,10 @@ pub(super) fn check(desc: &ReverseSubsequencesDesc, rules: &RuleSet, errors: &mu
 
 /// The sizes are not checked if their number is wrong, nor if Axis is out of range, which `axis` reports.
 fn lengths(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
-    let (found, input) = (&desc.sequence_lengths_tensor.sizes, &desc.input_tensor.sizes);
+    let (found, input) = (
+        &desc.sequence_lengths_tensor.sizes,
+        &desc.input_tensor.sizes,
+    );
     if !is_possible(input) {
         return;
     }
@@ -37,8 +57,15 @@ fn lengths(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {
     let mut sizes = input.clone();
     sizes[axis] = 1;
     let place = at(Some(TensorRole::SequenceLengths), "Sizes");
-    let required = format_args!("{sizes:?}, the Sizes of InputTensor with 1 at Axis, which is {axis}");
-    Rule::ReverseLengthsSizes.require(*found == sizes, errors, place, format_args!("{found:?}"), required);
+    let required =
+        format_args!("{sizes:?}, the Sizes of InputTensor with 1 at Axis, which is {axis}");
+    Rule::ReverseLengthsSizes.require(
+        *found == sizes,
+        errors,
+        place,
+        format_args!("{found:?}"),
+        required,
+    );
 }
 
 fn output(desc: &ReverseSubsequencesDesc, errors: &mut Vec<ValidationError>) {

@@ -31,6 +31,11 @@ impl RuleSet {
     /// This library's rules at a level: those of the last DirectML with exact arithmetic, plus the rejection of
     /// overlapping outputs.
     pub const fn at(level: FeatureLevel) -> Self {
-        Self { level, span: SpanArithmetic::Exact, total_in_elements: false, rejects_overlap: true }
+        Self {
+            level,
+            span: SpanArithmetic::Exact,
+            total_in_elements: false,
+            rejects_overlap: true,
+        }
     }
 }

@@ -91,7 +91,11 @@ impl FromStr for Rule {
     type Err = ParseRuleError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.iter().find(|rule| rule.id() == text).copied().ok_or_else(|| ParseRuleError(echoed(text)))
+        Self::ALL
+            .iter()
+            .find(|rule| rule.id() == text)
+            .copied()
+            .ok_or_else(|| ParseRuleError(echoed(text)))
     }
 }
 
@@ -124,22 +128,38 @@ pub struct ValidationError {
 #[cfg(feature = "serde")]
 impl serde::Serialize for ValidationError {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (rule, place, found) = (self.rule.to_string(), self.place.to_string(), self.found.clone());
+        let (rule, place, found) = (
+            self.rule.to_string(),
+            self.place.to_string(),
+            self.found.clone(),
+        );
         let (required, message) = (self.requirement.to_string(), self.to_string());
         let names = ["rule", "place", "found", "required", "message"];
-        serializer.collect_map(names.into_iter().zip([rule, place, found, required, message]))
+        serializer.collect_map(
+            names
+                .into_iter()
+                .zip([rule, place, found, required, message]),
+        )
     }
 }
 
 impl ValidationError {
     /// The message with the caller's names for the tensors.
     pub fn message(&self, names: &Names<'_>) -> String {
-        let Self { rule, place, found, requirement } = self;
+        let Self {
+            rule,
+            place,
+            found,
+            requirement,
+        } = self;
         let required = match requirement {
             Requirement::MustBe(required) => format!("must be {required}"),
             Requirement::Needs(level) => format!("requires {level}"),
         };
-        format!("{} is {found}, but {required} ({rule})", place.with_names(names))
+        format!(
+            "{} is {found}, but {required} ({rule})",
+            place.with_names(names)
+        )
     }
 }
 
@@ -168,7 +188,17 @@ impl Rule {
         }
     }
 
-    pub(super) fn broken(self, place: Place, found: impl fmt::Display, requirement: Requirement) -> ValidationError {
-        ValidationError { rule: self, place, found: found.to_string(), requirement }
+    pub(super) fn broken(
+        self,
+        place: Place,
+        found: impl fmt::Display,
+        requirement: Requirement,
+    ) -> ValidationError {
+        ValidationError {
+            rule: self,
+            place,
+            found: found.to_string(),
+            requirement,
+        }
     }
 }

@@ -74,7 +74,11 @@ pub struct DirectMlVersion {
 impl DirectMlVersion {
     /// The recorded versions, oldest first.
     pub fn recorded() -> impl Iterator<Item = Self> {
-        RECORDED.iter().map(|&(name, number, level)| Self { number, level, recorded: Some(name) })
+        RECORDED.iter().map(|&(name, number, level)| Self {
+            number,
+            level,
+            recorded: Some(name),
+        })
     }
 
     /// Its highest feature level.
@@ -94,22 +98,36 @@ impl DirectMlVersion {
             (1, ..13, _) => SpanArithmetic::ElementsWrap,
             _ => SpanArithmetic::Exact,
         };
-        RuleSet { level: self.level, span, total_in_elements: self.number < (1, 14, 0), rejects_overlap: false }
+        RuleSet {
+            level: self.level,
+            span,
+            total_in_elements: self.number < (1, 14, 0),
+            rejects_overlap: false,
+        }
     }
 
     /// The errors that it makes with a descriptor that it accepts.
     pub(crate) fn caveats(&self, desc: &OperatorDesc) -> Vec<Caveat> {
         let signature = desc.signature();
         let wraps = signature.tensors().any(|(_, tensor)| {
-            tensor.minimum_size_in_bytes().is_none_or(|exact| exact > tensor.total_tensor_size_in_bytes)
+            tensor
+                .minimum_size_in_bytes()
+                .is_none_or(|exact| exact > tensor.total_tensor_size_in_bytes)
         });
         let mut caveats = Vec::new();
         if wraps {
             caveats.push(Caveat::SpanWraps);
         }
         let output = signature.output;
-        let bounded = output.span().is_some_and(|span| span <= u128::from(u32::MAX));
-        if bounded && output.strides.as_ref().is_some_and(|strides| layout::has_overlap(&output.sizes, strides)) {
+        let bounded = output
+            .span()
+            .is_some_and(|span| span <= u128::from(u32::MAX));
+        if bounded
+            && output
+                .strides
+                .as_ref()
+                .is_some_and(|strides| layout::has_overlap(&output.sizes, strides))
+        {
             caveats.push(Caveat::OutputOverlaps);
         }
         if let OperatorDesc::ReverseSubsequences(desc) = desc {
@@ -163,8 +181,15 @@ impl FromStr for DirectMlVersion {
             Some(&[1, minor, patch]) => (1, minor, patch),
             _ => return Err(failed()),
         };
-        let &(_, level) = LEVELS.iter().rfind(|(from, _)| *from <= number).ok_or_else(failed)?;
-        Ok(Self { number, level, recorded: None })
+        let &(_, level) = LEVELS
+            .iter()
+            .rfind(|(from, _)| *from <= number)
+            .ok_or_else(failed)?;
+        Ok(Self {
+            number,
+            level,
+            recorded: None,
+        })
     }
 }
 

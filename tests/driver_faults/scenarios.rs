@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use cudarc::driver::{result, sys};
 use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredSequence, ReversalArrays};
 use dml_cuda::{
-    Address, BufferBinding, CompileOptions, CompiledOperator, Device, DeviceError, Error, ExplainedLaunch,
-    ExplainedMode, FeatureLevel, Operator, RawStream, ScalarUnion, Specialize, TensorDataType,
+    Address, BufferBinding, CompileOptions, CompiledOperator, Device, DeviceError, Error,
+    ExplainedLaunch, ExplainedMode, FeatureLevel, Operator, RawStream, ScalarUnion, Specialize,
+    TensorDataType,
 };
 
 type Done = Result<(), Box<dyn std::error::Error>>;
@@ -27,13 +28,20 @@ fn reverse(device: &Device, reversal: &CompiledOperator) -> Result<(), Error> {
 fn fill(device: &Device, options: CompileOptions) -> Result<CompiledOperator, Error> {
     let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float64);
     let device = device.clone().with_feature_level(FeatureLevel::Extended);
-    let operator = device.create_operator(dml_cuda_testing::fill(TensorDataType::Float64, &[8], start, delta))?;
+    let operator = device.create_operator(dml_cuda_testing::fill(
+        TensorDataType::Float64,
+        &[8],
+        start,
+        delta,
+    ))?;
     Ok(device.compile_operator_with(&operator, options)?)
 }
 
 /// The environment sets a device's options.
 pub fn environment() -> Done {
-    let set = CompileOptions::default().with_specialize(Specialize::Always).with_measure(true);
+    let set = CompileOptions::default()
+        .with_specialize(Specialize::Always)
+        .with_measure(true);
     assert_eq!(Device::cpu().with_environment()?.compile_options(), set);
     Ok(())
 }
@@ -43,7 +51,9 @@ fn in_threads(count: usize, work: impl Fn(usize) -> Result<(), Error> + Sync) ->
     std::thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> = (0..count).map(|n| scope.spawn(move || work(n))).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().expect("no thread panics"))
     })
 }
 
@@ -55,8 +65,16 @@ pub fn scenario() -> Done {
     let (device, again) = (Device::cuda(0)?, Device::cuda(0)?);
     let reversal = reversal(&device)?;
     let [start, delta] = [0.0, 1.0].map(ScalarUnion::Float32);
-    let fill = device.create_operator(dml_cuda_testing::fill(TensorDataType::Float32, &[2, 8], start, delta))?;
-    let (reversal, fill) = (device.compile_operator(&reversal)?, again.compile_operator(&fill)?);
+    let fill = device.create_operator(dml_cuda_testing::fill(
+        TensorDataType::Float32,
+        &[2, 8],
+        start,
+        delta,
+    ))?;
+    let (reversal, fill) = (
+        device.compile_operator(&reversal)?,
+        again.compile_operator(&fill)?,
+    );
     let in_place = again.compile_operator(reversal.operator())?;
     let input = device.create_buffer_from(&[1.0f32; 16])?;
     let lengths = again.create_buffer_from(&[3u32, 8])?;
@@ -65,11 +83,16 @@ pub fn scenario() -> Done {
     let copying = reversal.bind(&[(&input).into(), (&lengths).into()], &output)?;
     let earlier = stream.record_event()?;
     copying.dispatch(&stream)?;
-    in_place.bind(&[(&input).into(), (&lengths).into()], &input)?.dispatch(&other)?;
+    in_place
+        .bind(&[(&input).into(), (&lengths).into()], &input)?
+        .dispatch(&other)?;
     let later = stream.record_event()?;
     assert_eq!(later.milliseconds_since(&earlier)?, 0.5);
     other.wait(&later)?;
-    assert_eq!(Device::cpu().create_stream()?.wait(&later), Err(DeviceError::DifferentDevices));
+    assert_eq!(
+        Device::cpu().create_stream()?.wait(&later),
+        Err(DeviceError::DifferentDevices)
+    );
     let filling = fill.bind(&[], &output)?;
     filling.dispatch(&stream)?;
     let mut graph = device.record_graph([&copying, &filling, &copying])?;
@@ -99,7 +122,10 @@ pub fn scenario() -> Done {
         Ok(())
     })?;
     drop((other, fill, in_place));
-    assert_eq!(dml_cuda::fill_value_sequence(&Device::cuda(0)?, &[4], 1u8, 1i8)?.len(), 4);
+    assert_eq!(
+        dml_cuda::fill_value_sequence(&Device::cuda(0)?, &[4], 1u8, 1i8)?.len(),
+        4
+    );
     Ok(())
 }
 
@@ -118,7 +144,9 @@ pub fn misuse() -> Done {
     }
     // The range that is bound is the one that a launch uses.
     let (stream, buffer) = (device.create_stream()?, device.create_buffer(320)?);
-    operator.bind(&[], BufferBinding::range(&buffer, 256, 64))?.dispatch(&stream)?;
+    operator
+        .bind(&[], BufferBinding::range(&buffer, 256, 64))?
+        .dispatch(&stream)?;
     let address = buffer.raw().expect("of a GPU").0;
     std::mem::forget((stream, buffer));
     // SAFETY: the mock driver's kernels touch nothing.
@@ -136,7 +164,8 @@ pub fn order_of_streams() -> Done {
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let address = result::malloc_sync(64)?;
-        let queue = || operator.dispatch_raw(&[], Address(address), stream.raw().expect("of a GPU"));
+        let queue =
+            || operator.dispatch_raw(&[], Address(address), stream.raw().expect("of a GPU"));
         queue()?;
         other.wait(&stream.record_event()?)?;
         other.synchronize()?;
@@ -152,13 +181,17 @@ pub fn order_of_streams() -> Done {
 #[allow(unsafe_code)]
 pub fn first_use_in_a_capture() -> Done {
     result::init()?;
-    assert!(Device::current_cuda_ordinal().is_err_and(|error| error.to_string().contains("(CUDA error 201)")));
+    assert!(Device::current_cuda_ordinal()
+        .is_err_and(|error| error.to_string().contains("(CUDA error 201)")));
     // SAFETY: the mock driver's kernels touch nothing, and the handles are live until they are released at the end.
     unsafe {
         let context = result::primary_ctx::retain(0)?;
         result::ctx::set_current(context)?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
-        result::stream::begin_capture(stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
+        result::stream::begin_capture(
+            stream,
+            sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+        )?;
         let device = Device::cuda(Device::current_cuda_ordinal()?)?;
         let operator = fill(&device, CompileOptions::default().with_measure(true))?;
         assert!(operator.explain().modes[0].kernels[0].measured.is_some());
@@ -173,7 +206,9 @@ pub fn first_use_in_a_capture() -> Done {
 
 /// Objects of every kind are made, used and dropped while a stream is captured.
 fn use_and_drop_all(device: &Device) -> Done {
-    let options = CompileOptions::default().with_specialize(Specialize::Always).with_measure(true);
+    let options = CompileOptions::default()
+        .with_specialize(Specialize::Always)
+        .with_measure(true);
     let reversal = device.compile_operator_with(&reversal(device)?, options)?;
     reverse(device, &reversal)?;
     let [data, lengths] = [64, 8].map(|size| device.create_buffer(size).expect("small"));
@@ -196,7 +231,9 @@ fn use_and_drop_all(device: &Device) -> Done {
 pub fn everything_in_a_capture() -> Done {
     use sys::CUstreamCaptureMode as Mode;
     let device = Device::cuda(0)?;
-    let is_old = device.cuda_properties().is_some_and(|properties| properties.driver_version < 12_030);
+    let is_old = device
+        .cuda_properties()
+        .is_some_and(|properties| properties.driver_version < 12_030);
     let filling = fill(&device, CompileOptions::default())?;
     let memory = device.create_buffer(1 << 10)?;
     let to = memory.raw().expect("of a GPU");
@@ -204,7 +241,10 @@ pub fn everything_in_a_capture() -> Done {
     // SAFETY: the mock driver's kernels touch nothing, and the handles are live until they are released.
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
-        let (outside, mut count) = (result::stream::create(result::stream::StreamKind::NonBlocking)?, 100);
+        let (outside, mut count) = (
+            result::stream::create(result::stream::StreamKind::NonBlocking)?,
+            100,
+        );
         for mode in [
             Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
             Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
@@ -213,18 +253,28 @@ pub fn everything_in_a_capture() -> Done {
             result::stream::begin_capture(outside, mode)?;
             filling.dispatch_raw(&[], to, RawStream(outside.cast()))?;
             count += 1;
-            let first = Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int16, count, 1, 2));
+            let first =
+                Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int16, count, 1, 2));
             match device.run_lowered(&first, &[], Address(to.0 + 512), RawStream(outside.cast())) {
                 Err(error) if is_old => {
                     let words = error.to_string();
-                    assert!(words.contains("(CUDA error 900); run the operator once before the capture"), "{words}");
+                    assert!(
+                        words
+                            .contains("(CUDA error 900); run the operator once before the capture"),
+                        "{words}"
+                    );
                 }
                 done => done?,
             }
             if !is_old {
                 use_and_drop_all(&device)?;
             }
-            std::thread::scope(|scope| scope.spawn(|| use_and_drop_all(&device).is_ok()).join().expect("no panic"));
+            std::thread::scope(|scope| {
+                scope
+                    .spawn(|| use_and_drop_all(&device).is_ok())
+                    .join()
+                    .expect("no panic")
+            });
             let captured = result::stream::end_capture(outside)?;
             let mut executable = std::ptr::null_mut();
             sys::cuGraphInstantiateWithFlags(&mut executable, captured, 0).result()?;
@@ -233,7 +283,10 @@ pub fn everything_in_a_capture() -> Done {
             let (mut first, mut filled) = ([0i16; 2], [0f64; 2]);
             memory.read(0, bytemuck::cast_slice_mut(&mut filled))?;
             memory.read(512, bytemuck::cast_slice_mut(&mut first))?;
-            assert!(device.name() == "Fake GPU" || (first, filled) == ([1, 3], [0.0, 1.0]), "{first:?} {filled:?}");
+            assert!(
+                device.name() == "Fake GPU" || (first, filled) == ([1, 3], [0.0, 1.0]),
+                "{first:?} {filled:?}"
+            );
             memory.write(0, &[0; 1 << 10])?;
             result::graph::exec_destroy(executable)?;
             result::graph::destroy(captured)?;
@@ -257,7 +310,12 @@ unsafe fn reverse_rows(device: &Device, rows: i64, stream: sys::CUstream) -> Res
 
 /// [`reverse_rows`] with lengths at an address.
 #[allow(unsafe_code)]
-unsafe fn reverse_rows_by(device: &Device, at: Address, rows: i64, stream: sys::CUstream) -> Result<(), Error> {
+unsafe fn reverse_rows_by(
+    device: &Device,
+    at: Address,
+    rows: i64,
+    stream: sys::CUstream,
+) -> Result<(), Error> {
     let (sizes, of_lengths) = ([rows, 8], [rows, 1]);
     let arrays = ReversalArrays {
         input: ForeignTensor::packed(Address(1 << 20), &sizes),
@@ -296,7 +354,10 @@ pub fn specialized() -> Done {
     unsafe {
         result::ctx::set_current(result::primary_ctx::retain(0)?)?;
         let outside = result::stream::create(result::stream::StreamKind::NonBlocking)?;
-        result::stream::begin_capture(outside, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
+        result::stream::begin_capture(
+            outside,
+            sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+        )?;
         reverse_rows(&specializing, 8, outside)?;
         let captured = result::stream::end_capture(outside)?;
         let mut executable = std::ptr::null_mut();
@@ -307,9 +368,11 @@ pub fn specialized() -> Done {
         }
         // Measuring compiles no kernel that could not stay.
         let generic = CompileOptions::default().with_measure(true);
-        let reversal = device.create_operator(dml_cuda_testing::lanes(TensorDataType::UInt32, 5000, 8))?;
+        let reversal =
+            device.create_operator(dml_cuda_testing::lanes(TensorDataType::UInt32, 5000, 8))?;
         device.compile_operator_with(&reversal, generic)?;
-        let operator = device.compile_operator_with(&reversal, generic.with_specialize(Specialize::Always))?;
+        let operator =
+            device.compile_operator_with(&reversal, generic.with_specialize(Specialize::Always))?;
         println!("MEASURED {}", measured_kernels(&operator).len());
         result::graph::launch(executable, outside)?;
         result::stream::synchronize(outside)?;
@@ -335,15 +398,18 @@ fn overlap(slow: impl FnOnce() + Send, quick: impl FnOnce()) {
 /// kernel, opening another GPU. Threads may load the same kernel.
 pub fn threads() -> Done {
     let device = Device::cuda(0)?;
-    let other = if std::env::var_os("DOUBLE_SLOW").is_some_and(|slow| slow == "cuDevicePrimaryCtxRetain") {
-        device.clone()
-    } else {
-        Device::cuda(1)?
-    };
+    let other =
+        if std::env::var_os("DOUBLE_SLOW").is_some_and(|slow| slow == "cuDevicePrimaryCtxRetain") {
+            device.clone()
+        } else {
+            Device::cuda(1)?
+        };
     let buffer = device.create_buffer(64)?;
     let compile = |data_type| {
         let sequence = Lowered::Sequence(LoweredSequence::packed(data_type, 60, 1, 2));
-        device.compile_lowered(&sequence, CompileOptions::default()).map(drop)
+        device
+            .compile_lowered(&sequence, CompileOptions::default())
+            .map(drop)
     };
     compile(TensorDataType::UInt8)?;
     std::mem::forget(device.create_stream()?); // what dropping a buffer waits for
@@ -352,22 +418,30 @@ pub fn threads() -> Done {
             || drop(buffer),
             || {
                 let streams = [device.create_stream(), other.create_stream()];
-                streams.into_iter().for_each(|stream| std::mem::forget(stream.expect("a stream")));
+                streams
+                    .into_iter()
+                    .for_each(|stream| std::mem::forget(stream.expect("a stream")));
             },
         ),
         "cuModuleLoadData" => overlap(
             || compile(TensorDataType::Int32).expect("compiled"),
             || {
-                let fill = dml_cuda_testing::fill(TensorDataType::UInt8, &[60], 0u8.into(), 1i8.into());
+                let fill =
+                    dml_cuda_testing::fill(TensorDataType::UInt8, &[60], 0u8.into(), 1i8.into());
                 let operator = device.create_operator(fill).expect("right");
                 device.compile_operator(&operator).expect("compiled");
             },
         ),
-        _ => overlap(|| drop(Device::cuda(1).expect("a GPU")), || drop(Device::cuda(0).expect("a GPU"))),
+        _ => overlap(
+            || drop(Device::cuda(1).expect("a GPU")),
+            || drop(Device::cuda(0).expect("a GPU")),
+        ),
     }
     let specialized = CompileOptions::default().with_specialize(Specialize::Always);
     let sequence = Lowered::Sequence(LoweredSequence::packed(TensorDataType::Int16, 60, 1, 2));
-    Ok(in_threads(2, |_| device.compile_lowered(&sequence, specialized).map(drop))?)
+    Ok(in_threads(2, |_| {
+        device.compile_lowered(&sequence, specialized).map(drop)
+    })?)
 }
 
 /// Compiles a measured operator, whose kernel is that of DOUBLE_FAST, or the estimate's if a call fails. Then measures
@@ -377,51 +451,90 @@ pub fn measured() -> Done {
     let reversal = reversal(&device)?;
     let options = CompileOptions::default();
     let estimated = device.compile_operator_with(&reversal, options)?;
-    let (data, lengths) = (device.create_buffer_from(&[1.5f32; 16])?, device.create_buffer_from(&[3u32, 8])?);
+    let (data, lengths) = (
+        device.create_buffer_from(&[1.5f32; 16])?,
+        device.create_buffer_from(&[3u32, 8])?,
+    );
     let stream = device.create_stream()?;
     println!("MEASURING");
     let operator = device.compile_operator_with(&reversal, options.with_measure(true));
     println!("COMPILED {}", operator.is_ok());
     let operator = operator?;
-    let [estimated, found] = [&estimated, &operator].map(|operator| operator.explain().modes.remove(1));
-    let measured: Vec<_> = found.kernels.iter().filter(|kernel| kernel.measured.is_some()).collect();
-    measured.iter().for_each(|kernel| println!("KERNEL {}", kernel.kernel));
+    let [estimated, found] =
+        [&estimated, &operator].map(|operator| operator.explain().modes.remove(1));
+    let measured: Vec<_> = found
+        .kernels
+        .iter()
+        .filter(|kernel| kernel.measured.is_some())
+        .collect();
+    measured
+        .iter()
+        .for_each(|kernel| println!("KERNEL {}", kernel.kernel));
     match std::env::var("DOUBLE_FAST") {
         Ok(fast) if !measured.is_empty() => assert_eq!(found.kernels[0].kernel, fast),
         _ => assert_eq!(chosen(&found), chosen(&estimated)),
     }
-    operator.bind(&[(&data).into(), (&lengths).into()], &data)?.dispatch(&stream)?;
-    assert_eq!((data.to_vec::<f32>()?, lengths.to_vec::<u32>()?), (vec![1.5; 16], vec![3, 8]));
+    operator
+        .bind(&[(&data).into(), (&lengths).into()], &data)?
+        .dispatch(&stream)?;
+    assert_eq!(
+        (data.to_vec::<f32>()?, lengths.to_vec::<u32>()?),
+        (vec![1.5; 16], vec![3, 8])
+    );
     for kernel in device.measure_kernels(&reversal, true)? {
         assert!(kernel.time.as_secs_f64() > 0.0);
-        kernel.operator.bind(&[(&data).into(), (&lengths).into()], &data)?.dispatch(&stream)?;
+        kernel
+            .operator
+            .bind(&[(&data).into(), (&lengths).into()], &data)?
+            .dispatch(&stream)?;
         // In the mode that was not measured, it has the usual kernels.
         let output = device.create_buffer(64)?;
-        kernel.operator.bind(&[(&data).into(), (&lengths).into()], &output)?.dispatch(&stream)?;
+        kernel
+            .operator
+            .bind(&[(&data).into(), (&lengths).into()], &output)?
+            .dispatch(&stream)?;
     }
     Ok(())
 }
 
 /// The names and launches of the chosen kernels.
 fn chosen(mode: &ExplainedMode) -> Vec<(&str, &ExplainedLaunch)> {
-    mode.kernels.iter().map(|kernel| kernel.kernel.as_str()).zip(mode.launches()).collect()
+    mode.kernels
+        .iter()
+        .map(|kernel| kernel.kernel.as_str())
+        .zip(mode.launches())
+        .collect()
 }
 
 /// The names of the kernels that were timed to choose one.
 fn measured_kernels(operator: &CompiledOperator) -> BTreeSet<String> {
-    let kernels = operator.explain().modes.into_iter().flat_map(|mode| mode.kernels);
-    kernels.filter(|kernel| kernel.measured.is_some()).map(|kernel| kernel.kernel).collect()
+    let kernels = operator
+        .explain()
+        .modes
+        .into_iter()
+        .flat_map(|mode| mode.kernels);
+    kernels
+        .filter(|kernel| kernel.measured.is_some())
+        .map(|kernel| kernel.kernel)
+        .collect()
 }
 
 /// Compiles a measured operator whose specialized kernels are kept.
 pub fn measured_and_kept() -> Done {
     let device = Device::cuda(0)?;
-    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Always);
+    let options = CompileOptions::default()
+        .with_measure(true)
+        .with_specialize(Specialize::Always);
     let operator = device.compile_operator_with(&reversal(&device)?, options)?;
     let modes = operator.explain().modes;
     let launches = modes.iter().flat_map(|mode| mode.launches());
-    let specialized = launches.filter(|launch| launch.specialize == Specialize::Always).count();
-    println!("MEASURED {}\nSPECIALIZED {specialized}", measured_kernels(&operator).len());
+    let specialized = launches
+        .filter(|launch| launch.specialize == Specialize::Always)
+        .count();
+    println!(
+        "MEASURED {}\nSPECIALIZED {specialized}",
+        measured_kernels(&operator).len()
+    );
     Ok(())
 }
 
@@ -429,7 +542,10 @@ pub fn measured_and_kept() -> Done {
 pub fn measured_and_unloaded() -> Done {
     let device = std::mem::ManuallyDrop::new(Device::cuda(0)?);
     let kernels = device.measure_kernels(&reversal(&device)?, false)?;
-    let specialized = kernels.iter().filter(|kernel| kernel.specialized_time.is_some()).count();
+    let specialized = kernels
+        .iter()
+        .filter(|kernel| kernel.specialized_time.is_some())
+        .count();
     println!("MEASURED {specialized}");
     Ok(())
 }
@@ -437,18 +553,31 @@ pub fn measured_and_unloaded() -> Done {
 /// Threads that measure operators for all pointers and modes at once.
 pub fn measured_by_threads() -> Done {
     let device = Device::cuda(0)?;
-    let options = CompileOptions::default().with_measure(true).with_specialize(Specialize::Always);
+    let options = CompileOptions::default()
+        .with_measure(true)
+        .with_specialize(Specialize::Always);
     Ok(in_threads(2, |_| {
         let operator = device.compile_operator_with(&reversal(&device)?, options)?;
         for mode in operator.explain().modes {
-            assert!(mode.kernels.iter().any(|kernel| kernel.measured.is_some()), "{mode:?}");
-            assert_eq!(mode.launches().last().map(|launch| launch.alignment <= 4), Some(true), "{mode:?}");
+            assert!(
+                mode.kernels.iter().any(|kernel| kernel.measured.is_some()),
+                "{mode:?}"
+            );
+            assert_eq!(
+                mode.launches().last().map(|launch| launch.alignment <= 4),
+                Some(true),
+                "{mode:?}"
+            );
         }
         reverse(&device, &operator)
     })?)
 }
 
 pub fn first() -> Done {
-    println!("FIRST {} of {}", Device::cuda_or_cpu()?, Device::cuda_count());
+    println!(
+        "FIRST {} of {}",
+        Device::cuda_or_cpu()?,
+        Device::cuda_count()
+    );
     Ok(())
 }

@@ -51,15 +51,28 @@ const LAYERS: &[(&str, &str)] = &[
 fn library() -> BTreeMap<String, String> {
     let root = repository("src");
     let module = |path: PathBuf| {
-        let name = path.strip_prefix(&root).expect("below src").with_extension("");
+        let name = path
+            .strip_prefix(&root)
+            .expect("below src")
+            .with_extension("");
         let name = name.to_string_lossy().replace(['/', '\\'], "::");
         let text = std::fs::read_to_string(path).expect("text");
         // Unit tests begin with `#[cfg(test)]`, or with `#[cfg(all(test, in_repository))]`.
         let code = text.split(")]\nmod tests").next().unwrap_or_default();
-        let code: String = code.lines().flat_map(|line| [line.split("//").next().unwrap_or_default(), "\n"]).collect();
-        (name, code.replace("\\\"", "").split('"').step_by(2).collect())
+        let code: String = code
+            .lines()
+            .flat_map(|line| [line.split("//").next().unwrap_or_default(), "\n"])
+            .collect();
+        (
+            name,
+            code.replace("\\\"", "").split('"').step_by(2).collect(),
+        )
     };
-    rust_files("src").into_iter().map(module).filter(|(name, _)| name != "lib" && !name.contains("tests")).collect()
+    rust_files("src")
+        .into_iter()
+        .map(module)
+        .filter(|(name, _)| name != "lib" && !name.contains("tests"))
+        .collect()
 }
 
 /// The paths in code, each with whether a `use` item has it: `a::{b, c::{d, e}}` is `a::b`, `a::c::d` and `a::c::e`.
@@ -91,8 +104,16 @@ fn paths(code: &str) -> Vec<(String, bool)> {
 
 /// The path from the root on, if it is one of this library.
 fn absolute(library: &BTreeMap<String, String>, module: &str, path: &str) -> Option<String> {
-    let segments: Vec<&str> = path.split("::").filter(|segment| !["", "self"].contains(segment)).collect();
-    let count = |word| segments.iter().take_while(|segment| **segment == word).count();
+    let segments: Vec<&str> = path
+        .split("::")
+        .filter(|segment| !["", "self"].contains(segment))
+        .collect();
+    let count = |word| {
+        segments
+            .iter()
+            .take_while(|segment| **segment == word)
+            .count()
+    };
     let (roots, parents) = (count("crate"), count("super"));
     let here: Vec<&str> = module.split("::").collect();
     let base = match roots + parents {
@@ -110,7 +131,9 @@ fn arrows() -> BTreeMap<String, BTreeSet<String>> {
     let mut imports = BTreeMap::new();
     for (module, code) in &library {
         for (path, in_use) in paths(code) {
-            let Some(target) = absolute(&library, module, &path) else { continue };
+            let Some(target) = absolute(&library, module, &path) else {
+                continue;
+            };
             if in_use {
                 let name = path.rsplit("::").next().unwrap_or_default();
                 imports.insert(format!("{module}::{name}"), target.clone());
@@ -118,16 +141,23 @@ fn arrows() -> BTreeMap<String, BTreeSet<String>> {
             used.push((module, target));
         }
     }
-    let mut arrows: BTreeMap<_, BTreeSet<_>> = library.keys().map(|module| (module.clone(), BTreeSet::new())).collect();
+    let mut arrows: BTreeMap<_, BTreeSet<_>> = library
+        .keys()
+        .map(|module| (module.clone(), BTreeSet::new()))
+        .collect();
     for (module, path) in used {
         let mut file = path.as_str();
         while !library.contains_key(file) {
             let parent = || file.rsplit_once("::").map(|(parent, _)| parent);
             let next = imports.get(file).map(String::as_str).or_else(parent);
-            file = next.unwrap_or_else(|| panic!("{module} uses {path}, which no file of src/ has"));
+            file =
+                next.unwrap_or_else(|| panic!("{module} uses {path}, which no file of src/ has"));
         }
         if file != module {
-            arrows.get_mut(module).expect("a file").insert(file.to_owned());
+            arrows
+                .get_mut(module)
+                .expect("a file")
+                .insert(file.to_owned());
         }
     }
     arrows
@@ -144,7 +174,10 @@ fn layer_of(module: &str) -> &'static str {
 fn files_use_only_what_their_layer_may_use() {
     for (module, used) in arrows() {
         let layer = layer_of(&module);
-        let (_, may_use) = LAYERS.iter().find(|(name, _)| *name == layer).expect("`layer_of` found it");
+        let (_, may_use) = LAYERS
+            .iter()
+            .find(|(name, _)| *name == layer)
+            .expect("`layer_of` found it");
         for file in &used {
             let other = layer_of(file);
             assert!(
@@ -171,14 +204,31 @@ fn there_are_no_cycles() {
 
 #[test]
 fn the_test_finds_paths_and_follows_re_exports() {
-    let found = paths("use crate::cuda::{kernels, select::{self}};\nfn f() { super::g(); crate::plan::$x::h() }");
-    let required = [("crate::cuda::kernels", true), ("crate::cuda::select::self", true), ("super::g", false)];
-    assert_eq!(found[..3], required.map(|(path, in_use)| (path.to_owned(), in_use)));
+    let found = paths(
+        "use crate::cuda::{kernels, select::{self}};\nfn f() { super::g(); crate::plan::$x::h() }",
+    );
+    let required = [
+        ("crate::cuda::kernels", true),
+        ("crate::cuda::select::self", true),
+        ("super::g", false),
+    ];
+    assert_eq!(
+        found[..3],
+        required.map(|(path, in_use)| (path.to_owned(), in_use))
+    );
     assert_eq!(found[3], ("crate::plan::".to_owned(), false));
     let arrows = arrows();
-    assert!(arrows["cuda::select::strips"].contains("cuda::kernels"), "{:?}", arrows["cuda::select::strips"]);
+    assert!(
+        arrows["cuda::select::strips"].contains("cuda::kernels"),
+        "{:?}",
+        arrows["cuda::select::strips"]
+    );
     // Through a re-export of cuda.rs.
-    assert!(arrows["operator_plan"].contains("cuda::target"), "{:?}", arrows["operator_plan"]);
+    assert!(
+        arrows["operator_plan"].contains("cuda::target"),
+        "{:?}",
+        arrows["operator_plan"]
+    );
 }
 
 #[test]
@@ -193,7 +243,9 @@ fn only_the_driver_and_cudarc_slices_import_cudarc() {
 #[test]
 fn no_safe_function_of_the_driver_takes_addresses() {
     let library = library();
-    let driver = library.iter().filter(|(module, _)| module.starts_with("cuda::driver"));
+    let driver = library
+        .iter()
+        .filter(|(module, _)| module.starts_with("cuda::driver"));
     let mut found = Vec::new();
     for (module, code) in driver {
         let signatures = code.split("fn ").zip(code.split("fn ").skip(1));
@@ -204,5 +256,8 @@ fn no_safe_function_of_the_driver_takes_addresses() {
             }
         }
     }
-    assert!(!found.is_empty() && found.iter().all(|(_, is_unsafe, _)| *is_unsafe), "{found:?}");
+    assert!(
+        !found.is_empty() && found.iter().all(|(_, is_unsafe, _)| *is_unsafe),
+        "{found:?}"
+    );
 }

@@ -9,16 +9,27 @@ fn run(device: &Device, record: &recorded::Record) -> Vec<u8> {
     let output = record.desc.output_tensor();
     let total = output.total_tensor_size_in_bytes;
     let offset = record.out_offset();
-    let out = device.create_buffer(offset + total + GUARD as u64).expect("the records are small");
-    out.write(0, &vec![POISON; out.size_in_bytes() as usize]).expect("the range is the buffer");
+    let out = device
+        .create_buffer(offset + total + GUARD as u64)
+        .expect("the records are small");
+    out.write(0, &vec![POISON; out.size_in_bytes() as usize])
+        .expect("the range is the buffer");
     let inputs: Vec<BufferBinding> = record
         .inputs()
         .iter()
-        .map(|bytes| BufferBinding::whole(&device.create_buffer_from(bytes).expect("the records are small")))
+        .map(|bytes| {
+            BufferBinding::whole(
+                &device
+                    .create_buffer_from(bytes)
+                    .expect("the records are small"),
+            )
+        })
         .collect();
     let stream = device.create_stream().expect("a stream");
     let operator = dml_cuda_testing::compile(device, &record.desc);
-    let table = operator.bind(&inputs, BufferBinding::range(&out, offset, total)).expect("the record was executed");
+    let table = operator
+        .bind(&inputs, BufferBinding::range(&out, offset, total))
+        .expect("the record was executed");
     table.dispatch(&stream).expect("the record was executed");
     stream.synchronize().expect("the record was executed");
     out.to_vec().expect("bytes are whole")
@@ -30,7 +41,12 @@ fn every_recorded_output_is_reproduced() {
     assert_eq!(records.len(), 421);
     for device in devices("every_recorded_output_is_reproduced") {
         for record in &records {
-            assert_same(&device, &record.desc, &run(&device, record), &record.required());
+            assert_same(
+                &device,
+                &record.desc,
+                &run(&device, record),
+                &record.required(),
+            );
         }
     }
 }

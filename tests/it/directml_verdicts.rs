@@ -2,7 +2,9 @@
 //! gives each of the thirteen recorded versions exactly its own verdicts. This is the complete table of the rules'
 //! verdicts: elsewhere, each rule has one case.
 
-use dml_cuda::{validate, validate_as, Caveat, DirectMlVersion, OperatorDesc, Rule, TensorDataType};
+use dml_cuda::{
+    validate, validate_as, Caveat, DirectMlVersion, OperatorDesc, Rule, TensorDataType,
+};
 use dml_cuda_testing::{oracle, recorded};
 
 /// At its feature level the library agrees with each version but for three families.
@@ -17,15 +19,28 @@ fn every_verdict_of_every_recorded_version_is_reproduced() {
         let name = version.to_string();
         let mut accepted = 0;
         for record in &records {
-            let (answer, here) = (validate_as(&record.desc, version), validate(&record.desc, version.feature_level()));
-            assert_eq!(answer.is_ok(), record.accepted_by().contains(&name), "{name}, {}: {answer:?}", record.id);
+            let (answer, here) = (
+                validate_as(&record.desc, version),
+                validate(&record.desc, version.feature_level()),
+            );
+            assert_eq!(
+                answer.is_ok(),
+                record.accepted_by().contains(&name),
+                "{name}, {}: {answer:?}",
+                record.id
+            );
             let Ok(caveats) = answer else {
                 assert!(here.is_err(), "{name}, {}", record.id);
                 continue;
             };
             accepted += 1;
             let overlaps = record.flag("output_overlaps");
-            assert_eq!(caveats.contains(&Caveat::OutputOverlaps), overlaps, "{name}, {}", record.id);
+            assert_eq!(
+                caveats.contains(&Caveat::OutputOverlaps),
+                overlaps,
+                "{name}, {}",
+                record.id
+            );
             let Err(errors) = here else {
                 assert!(!overlaps, "{name}, {}", record.id);
                 continue;
@@ -36,7 +51,11 @@ fn every_verdict_of_every_recorded_version_is_reproduced() {
             } else if only(Rule::TensorTotalSizeMax) && name != "1.15.4" {
                 explained[1] += 1; // up to 1.13.1 a total may be a few bytes larger
             } else {
-                assert!(caveats.contains(&Caveat::SpanWraps), "{name}, {}: {errors}", record.id);
+                assert!(
+                    caveats.contains(&Caveat::SpanWraps),
+                    "{name}, {}: {errors}",
+                    record.id
+                );
                 explained[2] += 1; // up to 1.12.0 the span wraps
             }
         }
@@ -45,14 +64,25 @@ fn every_verdict_of_every_recorded_version_is_reproduced() {
     assert!(explained.iter().all(|&count| count > 0), "{explained:?}");
     // The records have no other versions, and the last version's verdict is the one checked above.
     for record in &records {
-        assert!(record.accepted_by().iter().all(|name| versions.iter().any(|version| version.to_string() == *name)));
-        assert_eq!(record.accepted_by().contains(&"1.15.4".to_owned()), record.flag("accepted"), "{}", record.id);
+        assert!(record
+            .accepted_by()
+            .iter()
+            .all(|name| versions.iter().any(|version| version.to_string() == *name)));
+        assert_eq!(
+            record.accepted_by().contains(&"1.15.4".to_owned()),
+            record.flag("accepted"),
+            "{}",
+            record.id
+        );
     }
 }
 
 #[test]
 fn other_versions_answer_by_their_documented_level() {
-    let version = |text: &str| text.parse::<DirectMlVersion>().unwrap_or_else(|error| panic!("{error}"));
+    let version = |text: &str| {
+        text.parse::<DirectMlVersion>()
+            .unwrap_or_else(|error| panic!("{error}"))
+    };
     assert_eq!(version("1.6").to_string(), "1.6.0 (inferred)");
     assert_eq!(version("1.15.4").to_string(), "1.15.4");
     assert!(DirectMlVersion::recorded().all(|version| !version.is_inferred()));
@@ -62,20 +92,42 @@ fn other_versions_answer_by_their_documented_level() {
         let answer = |text: &str| validate_as(&record.desc, &version(text)).is_ok();
         assert_eq!(answer("1.16.0"), record.flag("accepted"), "{}", record.id);
         assert!(!answer("1.0.0") && !answer("1.1.0"), "{}", record.id);
-        for (patch, recorded) in [("1.9.1", "1.9.0"), ("1.13.0", "1.13.1"), ("1.14.0", "1.14.1"), ("1.15.0", "1.15.1")]
-        {
+        for (patch, recorded) in [
+            ("1.9.1", "1.9.0"),
+            ("1.13.0", "1.13.1"),
+            ("1.14.0", "1.14.1"),
+            ("1.15.0", "1.15.1"),
+        ] {
             assert_eq!(answer(patch), answer(recorded), "{patch}: {}", record.id);
         }
     }
-    for text in ["", "1", "1.x", "one", "1.0.0.0", "0.9.0", "+1.2", "1.3.0-dev3", "99999999999.0", "2.0.0", "6.4"] {
+    for text in [
+        "",
+        "1",
+        "1.x",
+        "one",
+        "1.0.0.0",
+        "0.9.0",
+        "+1.2",
+        "1.3.0-dev3",
+        "99999999999.0",
+        "2.0.0",
+        "6.4",
+    ] {
         let error = text.parse::<DirectMlVersion>().expect_err(text).to_string();
         let start = format!(
             "`{text}` is not a version of DirectML, but must be such as 1.8.0, from 1.0.0 on and below 2; recorded are 1.0.200610, "
         );
         assert!(error.starts_with(&start), "{error}");
     }
-    let error = "1.8.0\u{1b}[31m\n".parse::<DirectMlVersion>().expect_err("control characters").to_string();
-    assert!(error.starts_with(r"`1.8.0\u{1b}[31m\n` is not a version"), "{error}");
+    let error = "1.8.0\u{1b}[31m\n"
+        .parse::<DirectMlVersion>()
+        .expect_err("control characters")
+        .to_string();
+    assert!(
+        error.starts_with(r"`1.8.0\u{1b}[31m\n` is not a version"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -83,7 +135,13 @@ fn the_oracle_agrees_with_the_recorded_verdicts() {
     let records = recorded::verdicts();
     let walkable = |record: &&recorded::Record| {
         let output = record.desc.output_tensor();
-        output.strides.is_none() || output.sizes.iter().map(|&size| f64::from(size)).product::<f64>() < 1e6
+        output.strides.is_none()
+            || output
+                .sizes
+                .iter()
+                .map(|&size| f64::from(size))
+                .product::<f64>()
+                < 1e6
     };
     let mut looked_at = 0;
     for record in records.iter().filter(walkable) {
@@ -104,14 +162,17 @@ fn reversal(sizes: [u32; 4], strides: Option<[u32; 4]>, total: u64) -> OperatorD
 
 #[test]
 fn the_documented_table_of_versions_is_what_they_answer() {
-    let text = std::fs::read_to_string(dml_cuda_testing::repository("docs/directml.md")).expect("the document");
+    let text = std::fs::read_to_string(dml_cuda_testing::repository("docs/directml.md"))
+        .expect("the document");
     let rows: Vec<Vec<&str>> = text
         .lines()
         .filter(|line| line.starts_with("| 1."))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
     let names: Vec<&str> = rows.iter().map(|row| row[0]).collect();
-    let recorded: Vec<String> = DirectMlVersion::recorded().map(|version| version.to_string()).collect();
+    let recorded: Vec<String> = DirectMlVersion::recorded()
+        .map(|version| version.to_string())
+        .collect();
     assert_eq!(names, recorded);
     // A span of 2³² + 2 elements; a span of 2³⁰ + 1 elements, whose bytes wrap; and a total two bytes larger than 2³² −
     // 1 elements.
@@ -126,12 +187,24 @@ fn the_documented_table_of_versions_is_what_they_answer() {
             (true, false) => "elements wrap",
             (false, _) => "exact",
         };
-        let total = if accepts(&large) { "by elements" } else { "by bytes" };
+        let total = if accepts(&large) {
+            "by elements"
+        } else {
+            "by bytes"
+        };
         let caveats = validate_as(&usual, &version).expect("accepted by all");
-        let lengths = if caveats.contains(&Caveat::LengthsUnclamped) { "kept" } else { "indices clamped" };
+        let lengths = if caveats.contains(&Caveat::LengthsUnclamped) {
+            "kept"
+        } else {
+            "indices clamped"
+        };
         assert!(caveats.contains(&Caveat::InPlace), "{version}");
         // Packed tensors do not wrap.
         assert!(!caveats.contains(&Caveat::SpanWraps), "{version}");
-        assert_eq!(row[2..], [version.feature_level().name(), span, total, lengths], "{version}");
+        assert_eq!(
+            row[2..],
+            [version.feature_level().name(), span, total, lengths],
+            "{version}"
+        );
     }
 }

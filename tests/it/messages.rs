@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::read_to_string;
 
 use dml_cuda::{
-    validate, BindingError, BufferTensorDesc, DispatchError, Error, FeatureLevel, FillValueSequenceDesc, OperatorDesc,
-    ReverseSubsequencesDesc, Rule, ScalarUnion, TensorDataType, TensorFlags, TensorRole, ValidationError,
+    validate, BindingError, BufferTensorDesc, DispatchError, Error, FeatureLevel,
+    FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, Rule, ScalarUnion,
+    TensorDataType, TensorFlags, TensorRole, ValidationError,
 };
 use dml_cuda_testing::{self, repository, rust_files};
 use FeatureLevel::*;
@@ -35,41 +36,108 @@ fn reverse(change: impl FnOnce(&mut ReverseSubsequencesDesc)) -> OperatorDesc {
 
 /// Descriptors that break a rule, each with a feature level. They cover every rule of the library.
 fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
-    let strided = |sizes: &[u32], strides: &[u32]| output(BufferTensorDesc::strided(Float32, sizes, strides));
+    let strided =
+        |sizes: &[u32], strides: &[u32]| output(BufferTensorDesc::strided(Float32, sizes, strides));
     let total = |bytes| fill(|desc| desc.output_tensor.total_tensor_size_in_bytes = bytes);
     let lengths = |data_type, sizes: &[u32]| {
         reverse(|desc| desc.sequence_lengths_tensor = BufferTensorDesc::packed(data_type, sizes))
     };
-    let doubles = output(BufferTensorDesc { strides: Some(vec![2]), ..BufferTensorDesc::packed(Float64, &[4]) });
+    let doubles = output(BufferTensorDesc {
+        strides: Some(vec![2]),
+        ..BufferTensorDesc::packed(Float64, &[4])
+    });
     vec![
         (Rule::OperatorFeatureLevel, V2_0, fill(|_| ())),
-        (Rule::TensorDataType, V6_4, output(BufferTensorDesc::packed(Float64, &[4]))),
-        (Rule::TensorDataType, V4_1, output(BufferTensorDesc::packed(Int64, &[4]))),
-        (Rule::TensorDataType, V6_4, reverse(|desc| desc.sequence_lengths_tensor.data_type = Int32)),
-        (Rule::OutputFlags, V6_4, fill(|desc| desc.output_tensor.flags = TensorFlags::OwnedByDml)),
-        (Rule::TensorDimensionCount, V6_4, output(BufferTensorDesc::packed(Float32, &[1; 9]))),
-        (Rule::TensorDimensionCount, V2_1, output(BufferTensorDesc::packed(Float32, &[2, 3, 4]))),
-        (Rule::TensorSizesNonzero, V6_4, output(BufferTensorDesc::packed(Float32, &[2, 0, 3, 0]))),
-        (Rule::TensorElementCount, V6_4, output(BufferTensorDesc::packed(UInt8, &[65536, 65536]))),
-        (Rule::TensorElementCount, V6_4, output(BufferTensorDesc::packed(UInt8, &[u32::MAX; 8]))),
+        (
+            Rule::TensorDataType,
+            V6_4,
+            output(BufferTensorDesc::packed(Float64, &[4])),
+        ),
+        (
+            Rule::TensorDataType,
+            V4_1,
+            output(BufferTensorDesc::packed(Int64, &[4])),
+        ),
+        (
+            Rule::TensorDataType,
+            V6_4,
+            reverse(|desc| desc.sequence_lengths_tensor.data_type = Int32),
+        ),
+        (
+            Rule::OutputFlags,
+            V6_4,
+            fill(|desc| desc.output_tensor.flags = TensorFlags::OwnedByDml),
+        ),
+        (
+            Rule::TensorDimensionCount,
+            V6_4,
+            output(BufferTensorDesc::packed(Float32, &[1; 9])),
+        ),
+        (
+            Rule::TensorDimensionCount,
+            V2_1,
+            output(BufferTensorDesc::packed(Float32, &[2, 3, 4])),
+        ),
+        (
+            Rule::TensorSizesNonzero,
+            V6_4,
+            output(BufferTensorDesc::packed(Float32, &[2, 0, 3, 0])),
+        ),
+        (
+            Rule::TensorElementCount,
+            V6_4,
+            output(BufferTensorDesc::packed(UInt8, &[65536, 65536])),
+        ),
+        (
+            Rule::TensorElementCount,
+            V6_4,
+            output(BufferTensorDesc::packed(UInt8, &[u32::MAX; 8])),
+        ),
         (Rule::TensorStridesCount, V6_4, strided(&[2, 3], &[1])),
         (Rule::OutputStridesNonzero, V6_4, strided(&[2, 3], &[0, 0])),
-        (Rule::OutputStridesDistinct, V6_4, strided(&[2, 3, 4], &[8, 2, 2])),
+        (
+            Rule::OutputStridesDistinct,
+            V6_4,
+            strided(&[2, 3, 4], &[8, 2, 2]),
+        ),
         (Rule::OutputStridesSpan, V6_4, strided(&[4, 4], &[2, 1])),
         (Rule::OutputOverlap, V6_4, strided(&[5, 4], &[3, 4])),
         (Rule::TensorTotalSizeMin, V6_4, total(95)),
         (Rule::TensorTotalSizeMax, V6_4, total(u64::MAX)),
-        (Rule::TensorTotalSizeMax, V6_4, output(BufferTensorDesc::packed(UInt8, &[u32::MAX]))),
+        (
+            Rule::TensorTotalSizeMax,
+            V6_4,
+            output(BufferTensorDesc::packed(UInt8, &[u32::MAX])),
+        ),
         (
             Rule::TensorAlignment,
             V6_4,
-            reverse(|desc| desc.sequence_lengths_tensor.guaranteed_base_offset_alignment = 48),
+            reverse(|desc| {
+                desc.sequence_lengths_tensor
+                    .guaranteed_base_offset_alignment = 48
+            }),
         ),
-        (Rule::FillValueDataType, V6_4, fill(|desc| desc.value_data_type = Int32)),
+        (
+            Rule::FillValueDataType,
+            V6_4,
+            fill(|desc| desc.value_data_type = Int32),
+        ),
         (Rule::FillPacked, Extended, doubles),
-        (Rule::ReverseLengthsDimensionCount, V6_4, lengths(UInt32, &[2, 3, 5])),
-        (Rule::ReverseLengthsSizes, V6_4, lengths(UInt32, &[2, 1, 1, 1])),
-        (Rule::ReverseOutputDataType, V6_4, reverse(|desc| desc.output_tensor.data_type = Int16)),
+        (
+            Rule::ReverseLengthsDimensionCount,
+            V6_4,
+            lengths(UInt32, &[2, 3, 5]),
+        ),
+        (
+            Rule::ReverseLengthsSizes,
+            V6_4,
+            lengths(UInt32, &[2, 1, 1, 1]),
+        ),
+        (
+            Rule::ReverseOutputDataType,
+            V6_4,
+            reverse(|desc| desc.output_tensor.data_type = Int16),
+        ),
         (
             Rule::ReverseOutputSizes,
             V6_4,
@@ -83,35 +151,89 @@ fn cases() -> Vec<(Rule, FeatureLevel, OperatorDesc)> {
 fn later_errors() -> Vec<Error> {
     let tensor = TensorRole::Input;
     let [cpu, gpu] = ["CPU", "GPU 0"].map(str::to_owned);
-    let overlap = |pointers, required| BindingError::Overlap { tensor, found: 0x10, pointers, required };
+    let overlap = |pointers, required| BindingError::Overlap {
+        tensor,
+        found: 0x10,
+        pointers,
+        required,
+    };
     let bindings = [
-        BindingError::Count { found: 1, required: 2 },
-        BindingError::Device { tensor, found: gpu.clone(), required: cpu.clone() },
-        BindingError::Size { tensor, found: 31, required: 32 },
-        BindingError::Slice { tensor, found: 92, required: 96 },
-        BindingError::Range { tensor, offset: 4080, length: 32, size_in_bytes: 4096 },
-        BindingError::Alignment { tensor, what: "offset", found: 0x48, required: 16 },
-        BindingError::Alignment { tensor, what: "pointer", found: 0x7001, required: 2 },
+        BindingError::Count {
+            found: 1,
+            required: 2,
+        },
+        BindingError::Device {
+            tensor,
+            found: gpu.clone(),
+            required: cpu.clone(),
+        },
+        BindingError::Size {
+            tensor,
+            found: 31,
+            required: 32,
+        },
+        BindingError::Slice {
+            tensor,
+            found: 92,
+            required: 96,
+        },
+        BindingError::Range {
+            tensor,
+            offset: 4080,
+            length: 32,
+            size_in_bytes: 4096,
+        },
+        BindingError::Alignment {
+            tensor,
+            what: "offset",
+            found: 0x48,
+            required: 16,
+        },
+        BindingError::Alignment {
+            tensor,
+            what: "pointer",
+            found: 0x7001,
+            required: 2,
+        },
         BindingError::Null { tensor },
         overlap(None, "be the same range, to run in place, or lie apart"),
         overlap(Some((0x7002, 0x7000)), "lie apart"),
         BindingError::InPlace,
     ];
     let dispatches = [
-        DispatchError::Device { found: gpu.clone(), required: cpu.clone() },
-        DispatchError::Graph { found: gpu, required: cpu },
-        DispatchError::Measure { found: "CPU".to_owned() },
+        DispatchError::Device {
+            found: gpu.clone(),
+            required: cpu.clone(),
+        },
+        DispatchError::Graph {
+            found: gpu,
+            required: cpu,
+        },
+        DispatchError::Measure {
+            found: "CPU".to_owned(),
+        },
         DispatchError::Stream { found: 0x100 },
     ];
-    let others = [Error::SliceLength { tensor, found: 2, required: 3 }];
-    bindings.map(Error::from).into_iter().chain(dispatches.map(Error::from)).chain(others).collect()
+    let others = [Error::SliceLength {
+        tensor,
+        found: 2,
+        required: 3,
+    }];
+    bindings
+        .map(Error::from)
+        .into_iter()
+        .chain(dispatches.map(Error::from))
+        .chain(others)
+        .collect()
 }
 
 /// The rules' ids among the parts of a text, such as `tensor.data_type`.
 fn ids<'a>(parts: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
     let is_id = |part: &&str| {
         part.split('.').count() > 1
-            && part.split('.').all(|word| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+            && part.split('.').all(|word| {
+                !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+            })
     };
     parts.filter(is_id).collect()
 }
@@ -119,9 +241,19 @@ fn ids<'a>(parts: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
 /// A place, what is there, what must be there, and the rule.
 fn follows_the_grammar(error: &ValidationError) {
     let text = error.to_string();
-    assert!(text.starts_with("FillValueSequenceDesc") || text.starts_with("ReverseSubsequencesDesc"), "{text}");
-    assert!(text.contains(" is ") && (text.contains(", but must be ") || text.contains(", but requires ")), "{text}");
-    assert!(text.ends_with(&format!("({})", error.rule)) && !text.contains("invalid"), "{text}");
+    assert!(
+        text.starts_with("FillValueSequenceDesc") || text.starts_with("ReverseSubsequencesDesc"),
+        "{text}"
+    );
+    assert!(
+        text.contains(" is ")
+            && (text.contains(", but must be ") || text.contains(", but requires ")),
+        "{text}"
+    );
+    assert!(
+        text.ends_with(&format!("({})", error.rule)) && !text.contains("invalid"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -133,8 +265,15 @@ fn every_rules_message_follows_the_grammar_and_is_in_the_golden_file() {
     for (rule, level, desc) in cases() {
         let errors = validate(&desc, level).expect_err("the descriptor breaks a rule");
         errors.errors().iter().for_each(follows_the_grammar);
-        let mut violations = errors.errors().iter().filter(|error| error.rule == rule).peekable();
-        assert!(violations.peek().is_some(), "{desc:?} does not break {rule} but\n{errors}");
+        let mut violations = errors
+            .errors()
+            .iter()
+            .filter(|error| error.rule == rule)
+            .peekable();
+        assert!(
+            violations.peek().is_some(),
+            "{desc:?} does not break {rule} but\n{errors}"
+        );
         violations.for_each(|error| add(rule.id(), error));
     }
     for error in later_errors() {
@@ -152,12 +291,25 @@ fn every_rules_message_follows_the_grammar_and_is_in_the_golden_file() {
 
     // The rules of the sources and of the documentation are the same.
     let tested: BTreeSet<&str> = texts.keys().map(String::as_str).collect();
-    let sources: String = rust_files("src").iter().map(|path| read_to_string(path).expect("text")).collect();
-    let written = ids(sources.split('(').filter_map(|part| Some(part.split_once(")\"")?.0)));
-    let in_sources: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.id()).chain(written).collect();
+    let sources: String = rust_files("src")
+        .iter()
+        .map(|path| read_to_string(path).expect("text"))
+        .collect();
+    let written = ids(sources
+        .split('(')
+        .filter_map(|part| Some(part.split_once(")\"")?.0)));
+    let in_sources: BTreeSet<&str> = Rule::ALL
+        .iter()
+        .map(|rule| rule.id())
+        .chain(written)
+        .collect();
     assert_eq!(tested, in_sources);
     let page = read_to_string(repository("docs/directml.md")).expect("the page");
-    assert_eq!(tested, ids(page.split('`')), "the rules in docs/directml.md");
+    assert_eq!(
+        tested,
+        ids(page.split('`')),
+        "the rules in docs/directml.md"
+    );
 }
 
 #[test]
@@ -173,9 +325,18 @@ fn all_broken_rules_are_reported_in_the_order_of_the_fields() {
     let broken = validate(&desc, V6_4).expect_err("seven rules");
     let lines: Vec<String> = broken.errors().iter().map(ToString::to_string).collect();
     assert_eq!(broken.to_string(), lines.join("\n"));
-    let rules: Vec<&str> = broken.errors().iter().map(|error| error.rule.id()).collect();
+    let rules: Vec<&str> = broken
+        .errors()
+        .iter()
+        .map(|error| error.rule.id())
+        .collect();
     let input_and_lengths = ["tensor.data_type", "tensor.alignment", "tensor.data_type"];
-    let output_and_axis = ["output.flags", "tensor.total_size.min", "reverse.output.data_type", "reverse.axis.range"];
+    let output_and_axis = [
+        "output.flags",
+        "tensor.total_size.min",
+        "reverse.output.data_type",
+        "reverse.axis.range",
+    ];
     assert_eq!(rules, [&input_and_lengths[..], &output_and_axis].concat());
 }
 
@@ -201,6 +362,12 @@ fn an_output_is_searched_for_overlaps_only_where_its_dimensions_and_span_are_rig
         broken.errors().iter().map(|error| error.rule).collect()
     };
     assert_eq!(rules(&[2, 2, 2], &[3, 4, 7]), [Rule::OutputOverlap]);
-    assert_eq!(rules(&[1, 1, 1, 1, 1, 1, 2, 2, 2], &[1, 1, 1, 1, 1, 1, 3, 4, 7]), [Rule::TensorDimensionCount]);
-    assert_eq!(rules(&[2, 2, 2], &[1 << 30, 2 << 30, 3 << 30]), [Rule::TensorTotalSizeMax]);
+    assert_eq!(
+        rules(&[1, 1, 1, 1, 1, 1, 2, 2, 2], &[1, 1, 1, 1, 1, 1, 3, 4, 7]),
+        [Rule::TensorDimensionCount]
+    );
+    assert_eq!(
+        rules(&[2, 2, 2], &[1 << 30, 2 << 30, 3 << 30]),
+        [Rule::TensorTotalSizeMax]
+    );
 }

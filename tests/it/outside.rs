@@ -16,20 +16,30 @@ impl Outside {
         let stream = device.ordinal().map(|ordinal| {
             let context = CudaContext::new(ordinal).expect("a GPU is there");
             context.bind_to_thread().expect("the context is live");
-            (context, result::stream::create(result::stream::StreamKind::NonBlocking).expect("a stream"))
+            (
+                context,
+                result::stream::create(result::stream::StreamKind::NonBlocking).expect("a stream"),
+            )
         });
         Self { stream }
     }
 
     pub fn stream(&self) -> sys::CUstream {
-        self.stream.as_ref().map_or(std::ptr::null_mut(), |(_, stream)| *stream)
+        self.stream
+            .as_ref()
+            .map_or(std::ptr::null_mut(), |(_, stream)| *stream)
     }
 
     /// Dispatches on the stream.
     ///
     /// # Safety
     /// The promises of [`CompiledOperator::dispatch_raw`].
-    pub unsafe fn dispatch(&self, operator: &CompiledOperator, at: &[u64], output: u64) -> Result<(), DispatchError> {
+    pub unsafe fn dispatch(
+        &self,
+        operator: &CompiledOperator,
+        at: &[u64],
+        output: u64,
+    ) -> Result<(), DispatchError> {
         let inputs: Vec<Address> = at.iter().copied().map(Address).collect();
         // SAFETY: promises 1, 2 and 4 of `dispatch_raw`. Promise 3: the stream lives as long as `self`.
         unsafe { operator.dispatch_raw(&inputs, Address(output), RawStream(self.stream().cast())) }
@@ -44,7 +54,13 @@ impl Outside {
             Some(_) => unsafe { result::malloc_sync(all.len()) }.expect("the cases are small"),
             None => host.as_mut_ptr() as u64,
         };
-        let mut memory = Memory { outside: self, host, address, lead, size: tensor.len() };
+        let mut memory = Memory {
+            outside: self,
+            host,
+            address,
+            lead,
+            size: tensor.len(),
+        };
         memory.write(0, &all);
         memory
     }
@@ -57,7 +73,8 @@ impl Outside {
         let mut bytes = vec![0; size];
         // SAFETY: the bytes are allocated, and the slice outlives the copy.
         unsafe {
-            result::memcpy_dtoh_async(&mut bytes, address, self.stream()).expect("the memory is there");
+            result::memcpy_dtoh_async(&mut bytes, address, self.stream())
+                .expect("the memory is there");
             result::stream::synchronize(self.stream()).expect("no kernel failed");
         }
         bytes
@@ -85,7 +102,8 @@ impl Memory<'_> {
             // SAFETY: the bytes are inside the allocation, and the slice outlives the copy.
             unsafe {
                 let stream = self.outside.stream();
-                result::memcpy_htod_async(self.address + at as u64, bytes, stream).expect("the memory is there");
+                result::memcpy_htod_async(self.address + at as u64, bytes, stream)
+                    .expect("the memory is there");
                 result::stream::synchronize(stream).expect("no kernel failed");
             }
             return;
@@ -103,7 +121,10 @@ impl Memory<'_> {
         };
         let (before, rest) = all.split_at(self.lead);
         let (tensor, behind) = rest.split_at(self.size);
-        assert!(before.iter().chain(behind).all(|&byte| byte == POISON), "bytes around the tensor were written");
+        assert!(
+            before.iter().chain(behind).all(|&byte| byte == POISON),
+            "bytes around the tensor were written"
+        );
         tensor.to_vec()
     }
 }

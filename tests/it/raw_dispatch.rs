@@ -3,7 +3,10 @@
 #![allow(unsafe_code)]
 
 use crate::outside::{Memory, Outside};
-use dml_cuda::{Address, BindingError, BufferTensorDesc, Device, DispatchError, RawStream, TensorDataType, TensorRole};
+use dml_cuda::{
+    Address, BindingError, BufferTensorDesc, Device, DispatchError, RawStream, TensorDataType,
+    TensorRole,
+};
 use dml_cuda_testing::cases::{self, Case};
 use dml_cuda_testing::{assert_same, compile, devices, in_threads, lanes, oracle, POISON};
 
@@ -36,22 +39,32 @@ fn check(device: &Device, outside: &Outside, n: usize, case: &Case) {
     // How many bytes past a multiple of 16 each tensor begins.
     let lead = |factor| (n * factor % 16) * oracle::width(output);
     let spans = case.desc.input_tensors().into_iter().map(span);
-    let inputs: Vec<&[u8]> = case.inputs.iter().zip(spans).map(|(bytes, span)| &bytes[..span]).collect();
-    let mut memory: Vec<Memory> =
-        inputs.iter().zip([lead(5), 8]).map(|(bytes, lead)| outside.memory(bytes, lead)).collect();
+    let inputs: Vec<&[u8]> = case
+        .inputs
+        .iter()
+        .zip(spans)
+        .map(|(bytes, span)| &bytes[..span])
+        .collect();
+    let mut memory: Vec<Memory> = inputs
+        .iter()
+        .zip([lead(5), 8])
+        .map(|(bytes, lead)| outside.memory(bytes, lead))
+        .collect();
     let addresses: Vec<u64> = memory.iter().map(Memory::tensor).collect();
     if !case.in_place {
         memory.insert(0, outside.memory(&vec![POISON; span(output)], lead(3)));
     }
     // SAFETY: the memory is initialized, as large as the tensors, and nothing else uses it.
-    unsafe { outside.dispatch(&operator, &addresses, memory[0].tensor()) }.expect("the pointers are right");
+    unsafe { outside.dispatch(&operator, &addresses, memory[0].tensor()) }
+        .expect("the pointers are right");
     let mut found = memory[0].read();
     // The memory has no bytes past the last element.
     let expected = case.expected();
     found.extend_from_slice(&expected[found.len()..]);
     assert_same(device, &case.desc, &found, &expected);
     let unchanged = memory[1..].iter().rev().zip(inputs.iter().rev());
-    unchanged.for_each(|(memory, before)| assert_eq!(memory.read(), *before, "an input was written"));
+    unchanged
+        .for_each(|(memory, before)| assert_eq!(memory.read(), *before, "an input was written"));
 }
 
 #[test]
@@ -61,7 +74,12 @@ fn wrong_pointers_are_refused_before_anything_is_queued() {
         let operator = compile(&device, &lanes(TensorDataType::UInt16, 1, 3).into());
         let memory = outside.memory(&[POISON; 64], 0);
         let at = memory.tensor();
-        let alignment = |tensor, found, required| BindingError::Alignment { tensor, what: "pointer", found, required };
+        let alignment = |tensor, found, required| BindingError::Alignment {
+            tensor,
+            what: "pointer",
+            found,
+            required,
+        };
         let overlap = |tensor, output: u64, input: u64, required| BindingError::Overlap {
             tensor,
             found: output.max(input),
@@ -70,13 +88,46 @@ fn wrong_pointers_are_refused_before_anything_is_queued() {
         };
         let apart_or_same = "be the same range, to run in place, or lie apart";
         for (inputs, output, required) in [
-            (&[at][..], at + 16, BindingError::Count { found: 1, required: 2 }),
-            (&[0, at], at + 16, BindingError::Null { tensor: TensorRole::Input }),
-            (&[at + 1, at + 32], at + 16, alignment(TensorRole::Input, at + 1, 2)),
-            (&[at, at + 34], at + 16, alignment(TensorRole::SequenceLengths, at + 34, 4)),
-            (&[at, at + 32], at + 17, alignment(TensorRole::Output, at + 17, 2)),
-            (&[at, at + 32], at + 2, overlap(TensorRole::Input, at + 2, at, apart_or_same)),
-            (&[at, at + 32], at + 34, overlap(TensorRole::SequenceLengths, at + 34, at + 32, "lie apart")),
+            (
+                &[at][..],
+                at + 16,
+                BindingError::Count {
+                    found: 1,
+                    required: 2,
+                },
+            ),
+            (
+                &[0, at],
+                at + 16,
+                BindingError::Null {
+                    tensor: TensorRole::Input,
+                },
+            ),
+            (
+                &[at + 1, at + 32],
+                at + 16,
+                alignment(TensorRole::Input, at + 1, 2),
+            ),
+            (
+                &[at, at + 34],
+                at + 16,
+                alignment(TensorRole::SequenceLengths, at + 34, 4),
+            ),
+            (
+                &[at, at + 32],
+                at + 17,
+                alignment(TensorRole::Output, at + 17, 2),
+            ),
+            (
+                &[at, at + 32],
+                at + 2,
+                overlap(TensorRole::Input, at + 2, at, apart_or_same),
+            ),
+            (
+                &[at, at + 32],
+                at + 34,
+                overlap(TensorRole::SequenceLengths, at + 34, at + 32, "lie apart"),
+            ),
         ] {
             // SAFETY: the call is refused, so that nothing accesses the memory; this is what the test shows.
             let found = unsafe { outside.dispatch(&operator, inputs, output) };
@@ -86,8 +137,18 @@ fn wrong_pointers_are_refused_before_anything_is_queued() {
     }
     let operator = compile(&Device::cpu(), &lanes(TensorDataType::UInt8, 1, 3).into());
     // SAFETY: the call is refused, so that nothing accesses the memory.
-    let error = unsafe { operator.dispatch_raw(&[Address(16), Address(32)], Address(48), RawStream(256 as *mut _)) };
-    assert_eq!(error, Err(DispatchError::Stream { found: 256 }), "the CPU has no streams of the driver");
+    let error = unsafe {
+        operator.dispatch_raw(
+            &[Address(16), Address(32)],
+            Address(48),
+            RawStream(256 as *mut _),
+        )
+    };
+    assert_eq!(
+        error,
+        Err(DispatchError::Stream { found: 256 }),
+        "the CPU has no streams of the driver"
+    );
 }
 
 #[test]
@@ -99,7 +160,8 @@ fn tensors_that_end_inside_a_word_may_lie_side_by_side() {
         let lengths = outside.memory(&3u32.to_ne_bytes(), 0);
         let at = memory.tensor();
         // SAFETY: three bytes each, initialized, used by nothing else.
-        unsafe { outside.dispatch(&operator, &[at, lengths.tensor()], at + 3) }.expect("they lie apart");
+        unsafe { outside.dispatch(&operator, &[at, lengths.tensor()], at + 3) }
+            .expect("they lie apart");
         assert_eq!(memory.read(), [1, 2, 3, 3, 2, 1]);
 
         // The first and the third of four columns, whose ranges overlap. The lengths are between them.
@@ -107,11 +169,18 @@ fn tensors_that_end_inside_a_word_may_lie_side_by_side() {
         desc.input_tensor = BufferTensorDesc::strided(TensorDataType::UInt32, &[1, 3], &[12, 4]);
         desc.output_tensor = desc.input_tensor.clone();
         let operator = compile(&device, &desc.into());
-        let memory = outside.memory(bytemuck::cast_slice(&[10u32, 2, 0, 7, 20, 2, 0, 7, 30, 2, 0, 7]), 0);
+        let memory = outside.memory(
+            bytemuck::cast_slice(&[10u32, 2, 0, 7, 20, 2, 0, 7, 30, 2, 0, 7]),
+            0,
+        );
         let at = memory.tensor();
         // SAFETY: twelve bytes each, initialized, used by nothing else.
         unsafe { outside.dispatch(&operator, &[at, at + 4], at + 8) }.expect("no element overlaps");
         let required = [10u32, 2, 20, 7, 20, 2, 10, 7, 30, 2, 30, 7];
-        assert_eq!(memory.read(), bytemuck::cast_slice::<u32, u8>(&required), "{device}");
+        assert_eq!(
+            memory.read(),
+            bytemuck::cast_slice::<u32, u8>(&required),
+            "{device}"
+        );
     }
 }

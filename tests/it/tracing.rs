@@ -47,8 +47,12 @@ fn create_compile_bind_and_dispatch_are_spans() {
         let device = Device::cpu();
         let operator = compile(&device, &lanes(TensorDataType::Float32, 2, 4).into());
         let [data, lengths] = [32, 8].map(|size| device.create_buffer(size).expect("small"));
-        let table = operator.bind(&[(&data).into(), (&lengths).into()], &data).expect("right");
-        table.dispatch(&device.create_stream().expect("there")).expect("right");
+        let table = operator
+            .bind(&[(&data).into(), (&lengths).into()], &data)
+            .expect("right");
+        table
+            .dispatch(&device.create_stream().expect("there"))
+            .expect("right");
     });
     let name = "operator=DML_OPERATOR_REVERSE_SUBSEQUENCES";
     assert_eq!(

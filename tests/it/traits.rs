@@ -4,15 +4,23 @@ use std::collections::HashSet;
 
 use dml_cuda::lowering::{range_count, RangeError};
 use dml_cuda::{
-    CudaError, Device, DirectMlVersion, Element, Error, FeatureLevel, OperatorDesc, OperatorType, Rule, ScalarUnion,
-    SequenceElement, TensorDataType,
+    CudaError, Device, DirectMlVersion, Element, Error, FeatureLevel, OperatorDesc, OperatorType,
+    Rule, ScalarUnion, SequenceElement, TensorDataType,
 };
 use dml_cuda_testing::fill;
 
 #[test]
 fn descriptors_are_keys_by_the_bits_of_their_scalars() {
     let delta = ScalarUnion::Float32(1.0);
-    let of = |start| fill(TensorDataType::Float32, &[4], ScalarUnion::Float32(start), delta).into();
+    let of = |start| {
+        fill(
+            TensorDataType::Float32,
+            &[4],
+            ScalarUnion::Float32(start),
+            delta,
+        )
+        .into()
+    };
     let keys: HashSet<OperatorDesc> = [0.0, -0.0, f32::NAN, f32::NAN].map(of).into();
     assert_eq!(keys.len(), 3);
     assert_ne!(ScalarUnion::UInt8(1), ScalarUnion::Int8(1));
@@ -34,7 +42,10 @@ fn any_element_is_the_delta_of_its_sequence() {
 fn operators_and_rules_are_read_as_they_are_written() {
     for operator in OperatorType::ALL {
         let name = operator.to_string();
-        assert_eq!([name.as_str(), &name["DML_OPERATOR_".len()..]].map(str::parse), [Ok(*operator), Ok(*operator)]);
+        assert_eq!(
+            [name.as_str(), &name["DML_OPERATOR_".len()..]].map(str::parse),
+            [Ok(*operator), Ok(*operator)]
+        );
     }
     for rule in Rule::ALL {
         assert_eq!(rule.to_string().parse(), Ok(*rule));
@@ -64,7 +75,10 @@ fn every_error_converts() {
         assert!(result.is_err_and(|error| error.to_string().contains("`?`")));
     }
     let nan = || range_count([0.0, f64::NAN, 1.0]).map_err(Error::from);
-    assert!(matches!(nan(), Err(Error::Range(RangeError::NotFinite { .. }))));
+    assert!(matches!(
+        nan(),
+        Err(Error::Range(RangeError::NotFinite { .. }))
+    ));
     assert_eq!(nan(), nan());
     let _: fn(CudaError) -> Error = Error::from;
 }

@@ -18,7 +18,13 @@ fn bidirectional([forward, backward]: &[GRU; 2], x: &Tensor, lengths: &Tensor) -
         Tensor::stack(&states, 1)
     };
     let backward = run(backward, &reverse_subsequences(x, lengths, 1)?)?;
-    Tensor::cat(&[run(forward, x)?, reverse_subsequences(&backward, lengths, 1)?], 2)
+    Tensor::cat(
+        &[
+            run(forward, x)?,
+            reverse_subsequences(&backward, lengths, 1)?,
+        ],
+        2,
+    )
 }
 
 fn main() -> Result<()> {
@@ -34,8 +40,15 @@ fn main() -> Result<()> {
     // A sequence alone, without its padding, has the same states.
     for (n, length) in LENGTHS.into_iter().enumerate() {
         let real = (n..n + 1, ..length as usize);
-        let alone = bidirectional(&directions, &x.i(real.clone())?, &Tensor::new(&[length], &device)?)?;
-        let difference = (alone - states.i(real)?)?.abs()?.max_all()?.to_scalar::<f32>()?;
+        let alone = bidirectional(
+            &directions,
+            &x.i(real.clone())?,
+            &Tensor::new(&[length], &device)?,
+        )?;
+        let difference = (alone - states.i(real)?)?
+            .abs()?
+            .max_all()?
+            .to_scalar::<f32>()?;
         println!("length {length}: largest difference to the sequence alone {difference:e}");
         assert!(difference < 1e-4);
     }

@@ -44,17 +44,25 @@ pub fn arange<D: WithDType>(start: D, end: D, device: &Device) -> Result<Tensor>
 pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> Result<Tensor> {
     let dtype = D::DTYPE;
     if dtype == DType::BF16 {
-        let (start, end, step) = (start.to_f64() as f32, end.to_f64() as f32, step.to_f64() as f32);
+        let (start, end, step) = (
+            start.to_f64() as f32,
+            end.to_f64() as f32,
+            step.to_f64() as f32,
+        );
         return arange_step(start, end, step, device)?.to_dtype(dtype);
     }
     // Before the type is known, `to_f64` may not return.
-    let [Some((data_type, first)), Some((_, last)), Some((_, delta))] = [start, end, step].map(|x| bits(x.to_scalar()))
+    let [Some((data_type, first)), Some((_, last)), Some((_, delta))] =
+        [start, end, step].map(|x| bits(x.to_scalar()))
     else {
         bail!("the dtype of arange is {dtype:?}, but must be u8, u32, i16, i32, i64, f16, bf16, f32 or f64");
     };
     for (name, value) in [("start", start), ("end", end), ("step", step)] {
         if !value.to_f64().is_finite() {
-            bail!("the {name} of arange is {}, but must be finite", value.to_f64());
+            bail!(
+                "the {name} of arange is {}, but must be finite",
+                value.to_f64()
+            );
         }
     }
     if step.to_f64() == 0.0 {
@@ -75,12 +83,22 @@ pub fn arange_step<D: WithDType>(start: D, end: D, step: D, device: &Device) -> 
     let storage = match device {
         Device::Cpu => Storage::Cpu(cpu::computed(&sequence, &[], &shape, dtype)?),
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => Storage::Cuda(cuda::computed(&sequence, &[], device, &shape, dtype)?),
+        Device::Cuda(device) => {
+            Storage::Cuda(cuda::computed(&sequence, &[], device, &shape, dtype)?)
+        }
         _ => {
-            bail!("arange is for the CPU and, with the feature cuda, for CUDA devices, not for {:?}", device.location())
+            bail!(
+                "arange is for the CPU and, with the feature cuda, for CUDA devices, not for {:?}",
+                device.location()
+            )
         }
     };
-    Ok(Tensor::from_storage(storage, shape, BackpropOp::none(), false))
+    Ok(Tensor::from_storage(
+        storage,
+        shape,
+        BackpropOp::none(),
+        false,
+    ))
 }
 
 /// The type of a scalar and its bits, those of an integer extended to 64. `None` if no sequence fills the type.

@@ -16,7 +16,10 @@ fn bytes<'a>((storage, layout): View<'a, CudaStorage>) -> Result<Box<dyn CudaByt
     by_type!(CudaStorageSlice, &storage.slice, dtype, slice => Ok(Box::new(slice.slice(at..))))
 }
 
-fn bytes_mut<'a>(storage: &'a mut CudaStorage, layout: &Layout) -> Result<Box<dyn CudaBytesMut + 'a>> {
+fn bytes_mut<'a>(
+    storage: &'a mut CudaStorage,
+    layout: &Layout,
+) -> Result<Box<dyn CudaBytesMut + 'a>> {
     let (dtype, at) = (storage.dtype(), layout.start_offset());
     by_type!(CudaStorageSlice, &mut storage.slice, dtype, slice => Ok(Box::new(slice.slice_mut(at..))))
 }
@@ -24,7 +27,9 @@ fn bytes_mut<'a>(storage: &'a mut CudaStorage, layout: &Layout) -> Result<Box<dy
 fn compile(lowered: &Lowered, stream: &CudaStream) -> Result<CompiledOperator> {
     let device = dml_cuda::Device::cuda(stream.context().ordinal()).map_err(Error::wrap)?;
     let device = device.with_environment().map_err(Error::wrap)?;
-    device.compile_lowered(lowered, device.compile_options()).map_err(Error::wrap)
+    device
+        .compile_lowered(lowered, device.compile_options())
+        .map_err(Error::wrap)
 }
 
 /// A new contiguous storage, which `lowered` fills from the inputs, queued on the device's stream.
@@ -40,19 +45,37 @@ pub fn computed(
     // SAFETY: the kernel writes every element before work that is queued later reads any.
     let mut output = unsafe { device.alloc_uninit(shape, dtype) }?;
     let layout = Layout::contiguous(shape);
-    operator.dispatch_on(&stream, inputs, &mut *bytes_mut(&mut output, &layout)?).map_err(Error::wrap)?;
+    operator
+        .dispatch_on(&stream, inputs, &mut *bytes_mut(&mut output, &layout)?)
+        .map_err(Error::wrap)?;
     Ok(output)
 }
 
 /// The reversed elements, contiguous, queued on the device's stream.
-pub fn reverse(reversal: &Lowered, x: View<CudaStorage>, lengths: View<CudaStorage>) -> Result<CudaStorage> {
-    computed(reversal, &[&*bytes(x)?, &*bytes(lengths)?], x.0.device(), x.1.shape(), x.0.dtype())
+pub fn reverse(
+    reversal: &Lowered,
+    x: View<CudaStorage>,
+    lengths: View<CudaStorage>,
+) -> Result<CudaStorage> {
+    computed(
+        reversal,
+        &[&*bytes(x)?, &*bytes(lengths)?],
+        x.0.device(),
+        x.1.shape(),
+        x.0.dtype(),
+    )
 }
 
 /// Reverses in place, queued on the device's stream.
-pub fn reverse_in_place(reversal: &Lowered, x: (&mut CudaStorage, &Layout), lengths: View<CudaStorage>) -> Result<()> {
+pub fn reverse_in_place(
+    reversal: &Lowered,
+    x: (&mut CudaStorage, &Layout),
+    lengths: View<CudaStorage>,
+) -> Result<()> {
     let stream = x.0.device().cuda_stream();
     let operator = compile(reversal, &stream)?;
     let (lengths, x) = (bytes(lengths)?, &mut *bytes_mut(x.0, x.1)?);
-    operator.dispatch_in_place_on(&stream, &*lengths, x).map_err(Error::wrap)
+    operator
+        .dispatch_in_place_on(&stream, &*lengths, x)
+        .map_err(Error::wrap)
 }

@@ -38,15 +38,26 @@ type View<'a, S> = (&'a S, &'a Layout);
 /// Converts an error to candle's, with the names of the operators' arguments.
 fn candle_error(error: LoweringError) -> Error {
     use dml_cuda::TensorRole::{Input, Output, SequenceLengths};
-    Error::msg(
-        error.message(&Names::new("axis", &[(Input, "x"), (SequenceLengths, "lengths"), (Output, "the result")])),
-    )
+    Error::msg(error.message(&Names::new(
+        "axis",
+        &[
+            (Input, "x"),
+            (SequenceLengths, "lengths"),
+            (Output, "the result"),
+        ],
+    )))
 }
 
 /// Sizes, and strides in bytes.
 fn in_bytes(layout: &Layout, width: usize) -> (Vec<i64>, Vec<i64>) {
-    let strides = layout.stride().iter().map(|&stride| (stride * width) as i64);
-    (layout.dims().iter().map(|&size| size as i64).collect(), strides.collect())
+    let strides = layout
+        .stride()
+        .iter()
+        .map(|&stride| (stride * width) as i64);
+    (
+        layout.dims().iter().map(|&size| size as i64).collect(),
+        strides.collect(),
+    )
 }
 
 /// The type of lengths.
@@ -55,6 +66,8 @@ fn length_type(dtype: DType) -> Result<TensorDataType> {
         DType::U32 => Ok(TensorDataType::UInt32),
         DType::I32 => Ok(TensorDataType::Int32),
         DType::I64 => Ok(TensorDataType::Int64),
-        _ => Err(candle_error(LoweringError::ForeignLengthType { found: format!("{dtype:?}") })),
+        _ => Err(candle_error(LoweringError::ForeignLengthType {
+            found: format!("{dtype:?}"),
+        })),
     }
 }

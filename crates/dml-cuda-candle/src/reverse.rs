@@ -77,13 +77,22 @@ pub fn reverse_subsequences_inplace(x: &Tensor, lengths: &Tensor, axis: impl Dim
 
 impl ReverseSubsequences {
     /// In place, or into a contiguous tensor. `None` if x has no elements.
-    fn lower<S: BackendStorage>(&self, x: View<S>, lengths: View<S>, in_place: bool) -> Result<Option<Lowered>> {
+    fn lower<S: BackendStorage>(
+        &self,
+        x: View<S>,
+        lengths: View<S>,
+        in_place: bool,
+    ) -> Result<Option<Lowered>> {
         let width = x.0.dtype().size_in_bytes();
         let length_type = length_type(lengths.0.dtype())?;
         let (sizes, strides) = in_bytes(x.1, width);
         let (length_sizes, length_strides) = in_bytes(lengths.1, lengths.0.dtype().size_in_bytes());
         // candle's memory is aligned to its elements.
-        let tensor = |sizes, strides_in_bytes| ForeignTensor { address: Address(0), sizes, strides_in_bytes };
+        let tensor = |sizes, strides_in_bytes| ForeignTensor {
+            address: Address(0),
+            sizes,
+            strides_in_bytes,
+        };
         let arrays = ReversalArrays {
             input: tensor(&sizes, Some(&strides)),
             lengths: tensor(&length_sizes, Some(&length_strides)),
@@ -111,7 +120,10 @@ impl CustomOp2 for ReverseSubsequences {
     ) -> Result<(CpuStorage, Shape)> {
         let (view, lengths) = ((x, x_layout), (lengths, lengths_layout));
         let reversal = self.lower(view, lengths, false)?;
-        let output = reversal.map_or_else(|| x.try_clone(x_layout), |of| cpu::reverse(&of, view, lengths));
+        let output = reversal.map_or_else(
+            || x.try_clone(x_layout),
+            |of| cpu::reverse(&of, view, lengths),
+        );
         Ok((output?, x_layout.shape().clone()))
     }
 
@@ -125,7 +137,10 @@ impl CustomOp2 for ReverseSubsequences {
     ) -> Result<(CudaStorage, Shape)> {
         let (view, lengths) = ((x, x_layout), (lengths, lengths_layout));
         let reversal = self.lower(view, lengths, false)?;
-        let output = reversal.map_or_else(|| x.try_clone(x_layout), |of| cuda::reverse(&of, view, lengths));
+        let output = reversal.map_or_else(
+            || x.try_clone(x_layout),
+            |of| cuda::reverse(&of, view, lengths),
+        );
         Ok((output?, x_layout.shape().clone()))
     }
 
@@ -155,7 +170,9 @@ impl InplaceOp2 for ReverseSubsequences {
     ) -> Result<()> {
         let lengths = (lengths, lengths_layout);
         let reversal = self.lower((&*x, x_layout), lengths, true)?;
-        reversal.map_or(Ok(()), |of| cpu::reverse_in_place(&of, (x, x_layout), lengths))
+        reversal.map_or(Ok(()), |of| {
+            cpu::reverse_in_place(&of, (x, x_layout), lengths)
+        })
     }
 
     #[cfg(feature = "cuda")]
@@ -168,6 +185,8 @@ impl InplaceOp2 for ReverseSubsequences {
     ) -> Result<()> {
         let lengths = (lengths, lengths_layout);
         let reversal = self.lower((&*x, x_layout), lengths, true)?;
-        reversal.map_or(Ok(()), |of| cuda::reverse_in_place(&of, (x, x_layout), lengths))
+        reversal.map_or(Ok(()), |of| {
+            cuda::reverse_in_place(&of, (x, x_layout), lengths)
+        })
     }
 }

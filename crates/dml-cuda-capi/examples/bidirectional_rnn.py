@@ -29,10 +29,18 @@ def make_model():
     random = np.random.default_rng(0)
     values = {"one": np.array([1])}
     for half in ("forward", "backward"):
-        for name, shape in (("W", (1, 3 * HIDDEN, FEATURES)), ("R", (1, 3 * HIDDEN, HIDDEN)), ("B", (1, 6 * HIDDEN))):
-            values[f"{name}_{half}"] = random.standard_normal(shape).astype(np.float32) * 0.3
+        for name, shape in (
+            ("W", (1, 3 * HIDDEN, FEATURES)),
+            ("R", (1, 3 * HIDDEN, HIDDEN)),
+            ("B", (1, 6 * HIDDEN)),
+        ):
+            values[f"{name}_{half}"] = (
+                random.standard_normal(shape).astype(np.float32) * 0.3
+            )
     model = onnx.parser.parse_model(MODEL)
-    model.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in values.items())
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(value, name) for name, value in values.items()
+    )
     onnx.checker.check_model(model)
     return model
 
@@ -42,7 +50,9 @@ def run(model, library=None):
     if library:
         options.add_session_config_entry("dml_cuda.replace_onnx", "1")
         options.register_custom_ops_library(library)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     random = np.random.default_rng(1)
     lengths = random.integers(1, TIME + 1, BATCH).astype(np.int32)
     x = random.standard_normal((TIME, BATCH, FEATURES)).astype(np.float32)

@@ -4,7 +4,7 @@
 
 #include "dml_cuda.h"
 
-static void check(DML_CUDA_STATUS status, DML_CUDA_ERROR **error) {
+static void check(DML_CUDA_STATUS status, DML_CUDA_ERROR** error) {
     if (status == DML_CUDA_STATUS_OK) return;
     fprintf(stderr, "%s\n", dml_cuda_error_message(*error));
     dml_cuda_destroy_error(*error);
@@ -12,8 +12,8 @@ static void check(DML_CUDA_STATUS status, DML_CUDA_ERROR **error) {
 }
 
 int main(void) {
-    DML_CUDA_ERROR *error = NULL;
-    DML_CUDA_DEVICE *device;
+    DML_CUDA_ERROR* error = NULL;
+    DML_CUDA_DEVICE* device;
     check(dml_cuda_create_cpu_device(DML_CUDA_FEATURE_LEVEL_HIGHEST, &device, &error), &error);
 
     const uint32_t sizes[] = {2, 4}, length_sizes[] = {2, 1};
@@ -24,15 +24,15 @@ int main(void) {
     const DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC reverse = {&tensor, &lengths_tensor, &tensor, 1};
     const DML_CUDA_OPERATOR_DESC desc = {DML_CUDA_OPERATOR_REVERSE_SUBSEQUENCES, &reverse};
 
-    DML_CUDA_OPERATOR *op;
-    DML_CUDA_COMPILED_OPERATOR *compiled;
+    DML_CUDA_OPERATOR* op;
+    DML_CUDA_COMPILED_OPERATOR* compiled;
     check(dml_cuda_create_operator(device, &desc, &op, &error), &error);
     check(dml_cuda_compile_operator(device, op, NULL, &compiled, &error), &error);
 
     /* The CPU device takes host pointers and a NULL stream. A GPU takes device pointers and a cudaStream_t. */
     const float input[] = {1, 2, 3, 4, 5, 6, 7, 8};
     const uint32_t of_lanes[] = {3, 2};
-    const void *inputs[] = {input, of_lanes};
+    const void* inputs[] = {input, of_lanes};
     float output[8];
     check(dml_cuda_dispatch(compiled, inputs, 2, output, NULL, &error), &error);
     for (int i = 0; i < 8; ++i) printf("%g ", (double)output[i]);

@@ -3,7 +3,9 @@
 
 use std::ffi::{c_char, c_void};
 
-use dml_cuda::lowering::{ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, ReversalArrays};
+use dml_cuda::lowering::{
+    ForeignTensor, Lowered, LoweredReversal, LoweredSequence, LoweringError, ReversalArrays,
+};
 use dml_cuda::{RawStream, TensorDataType};
 
 use crate::device::DML_CUDA_DEVICE;
@@ -51,13 +53,27 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [device, array(input), array(output), array(lengths), optional(options)], create(compiled), {
-        let arrays = reversal(input, lengths, output, axis)?;
-        let lowered = LoweredReversal::new(&arrays)?;
-        let device = device.with_options(options)?;
-        let compiled = device.compile_lowered(&Lowered::Reversal(lowered), device.compile_options());
-        DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| arrays.output.with_own_strides(error))?)
-    })
+    enter!(
+        error,
+        [
+            device,
+            array(input),
+            array(output),
+            array(lengths),
+            optional(options)
+        ],
+        create(compiled),
+        {
+            let arrays = reversal(input, lengths, output, axis)?;
+            let lowered = LoweredReversal::new(&arrays)?;
+            let device = device.with_options(options)?;
+            let compiled =
+                device.compile_lowered(&Lowered::Reversal(lowered), device.compile_options());
+            DML_CUDA_COMPILED_OPERATOR(
+                compiled.map_err(|error| arrays.output.with_own_strides(error))?,
+            )
+        }
+    )
 }
 
 /// Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or
@@ -77,11 +93,25 @@ pub unsafe extern "C" fn dml_cuda_reverse_arrays(
     stream: *mut c_void,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [device, array(input), array(output), array(lengths), optional(options)], {
-        let arrays = reversal(input, lengths, output, axis)?;
-        // SAFETY: the arrays are in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
-        unsafe { device.with_options(options)?.reverse_arrays(&arrays, RawStream(stream)) }?
-    })
+    enter!(
+        error,
+        [
+            device,
+            array(input),
+            array(output),
+            array(lengths),
+            optional(options)
+        ],
+        {
+            let arrays = reversal(input, lengths, output, axis)?;
+            // SAFETY: the arrays are in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
+            unsafe {
+                device
+                    .with_options(options)?
+                    .reverse_arrays(&arrays, RawStream(stream))
+            }?
+        }
+    )
 }
 
 /// Makes the work that is queued on a stream from now on wait for what another stream of the device has so far, such as
@@ -97,7 +127,11 @@ pub unsafe extern "C" fn dml_cuda_wait_for_stream(
 ) -> DML_CUDA_STATUS {
     enter!(error, [device], {
         // SAFETY: both are live streams of the device (dml_cuda.h).
-        unsafe { device.device.wait_for_raw_stream(RawStream(stream), RawStream(awaited)) }?
+        unsafe {
+            device
+                .device
+                .wait_for_raw_stream(RawStream(stream), RawStream(awaited))
+        }?
     })
 }
 
@@ -113,13 +147,26 @@ fn reversal<'a>(
     let length_type = match length_size {
         4 => TensorDataType::UInt32,
         8 => TensorDataType::UInt64,
-        found => return wrong(format!("lengths.ElementSizeInBytes is {found}, but must be 4 or 8")),
+        found => {
+            return wrong(format!(
+                "lengths.ElementSizeInBytes is {found}, but must be 4 or 8"
+            ))
+        }
     };
     // Lowering names an input without bytes.
     if found != size && size != 0 {
-        return wrong(format!("output.ElementSizeInBytes is {found}, but must be {size}, the input's"));
+        return wrong(format!(
+            "output.ElementSizeInBytes is {found}, but must be {size}, the input's"
+        ));
     }
-    Ok(ReversalArrays { input, lengths, output, axis: axis.into(), element_size: size as usize, length_type })
+    Ok(ReversalArrays {
+        input,
+        lengths,
+        output,
+        axis: axis.into(),
+        element_size: size as usize,
+        length_type,
+    })
 }
 
 /// Compiles a fill of an array that is packed, or has at most 8 dimensions: element i, in row-major order, becomes
@@ -137,12 +184,17 @@ pub unsafe extern "C" fn dml_cuda_compile_sequence(
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [device, array(output), start, delta, optional(options)], create(compiled), {
-        let lowered = sequence(output, data_type, start, delta)?;
-        let device = device.with_options(options)?;
-        let compiled = device.compile_lowered(&lowered, device.compile_options());
-        DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| output.0.with_own_strides(error))?)
-    })
+    enter!(
+        error,
+        [device, array(output), start, delta, optional(options)],
+        create(compiled),
+        {
+            let lowered = sequence(output, data_type, start, delta)?;
+            let device = device.with_options(options)?;
+            let compiled = device.compile_lowered(&lowered, device.compile_options());
+            DML_CUDA_COMPILED_OPERATOR(compiled.map_err(|error| output.0.with_own_strides(error))?)
+        }
+    )
 }
 
 /// Fills an array as described for `dml_cuda_compile_sequence`, in one call, as `dml_cuda_reverse_arrays` reverses. A
@@ -158,16 +210,21 @@ pub unsafe extern "C" fn dml_cuda_fill_array(
     stream: *mut c_void,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [device, array(output), start, delta, optional(options)], {
-        let lowered = sequence(output, data_type, start, delta)?;
-        let device = device.with_options(options)?;
-        if output.0.sizes.contains(&0) {
-            return Ok(());
+    enter!(
+        error,
+        [device, array(output), start, delta, optional(options)],
+        {
+            let lowered = sequence(output, data_type, start, delta)?;
+            let device = device.with_options(options)?;
+            if output.0.sizes.contains(&0) {
+                return Ok(());
+            }
+            // SAFETY: the array is in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
+            let done =
+                unsafe { device.run_lowered(&lowered, &[], output.0.address, RawStream(stream)) };
+            done.map_err(|error| output.0.with_own_strides(error))?
         }
-        // SAFETY: the array is in memory of the device (dml_cuda.h). Kernels stay loaded (`cuda_device`).
-        let done = unsafe { device.run_lowered(&lowered, &[], output.0.address, RawStream(stream)) };
-        done.map_err(|error| output.0.with_own_strides(error))?
-    })
+    )
 }
 
 fn sequence(
@@ -180,16 +237,19 @@ fn sequence(
     let required = u64::from(data_type.size_in_bits() / 8);
     // No fill has elements of 4 bits, which validation says.
     if found != required && required > 0 {
-        return wrong(format!("output.ElementSizeInBytes is {found}, but must be {required}, that of {data_type}"));
+        return wrong(format!(
+            "output.ElementSizeInBytes is {found}, but must be {required}, that of {data_type}"
+        ));
     }
     // SAFETY: every bit pattern is a value of the union's integers.
     let (start, delta) = unsafe { (start.UInt64, delta.UInt64) };
-    let lowered = LoweredSequence::strided(data_type, tensor, start, delta).map_err(|error| match error {
-        LoweringError::Fold { shape } => {
-            Failure::argument(format!("output has Sizes {shape:?}, but must be packed, or have at most 8 dimensions"))
-        }
-        error => error.into(),
-    })?;
+    let lowered =
+        LoweredSequence::strided(data_type, tensor, start, delta).map_err(|error| match error {
+            LoweringError::Fold { shape } => Failure::argument(format!(
+                "output has Sizes {shape:?}, but must be packed, or have at most 8 dimensions"
+            )),
+            error => error.into(),
+        })?;
     Ok(Lowered::Sequence(lowered))
 }
 
@@ -201,11 +261,17 @@ unsafe fn array<'a>(pointer: *const DML_CUDA_ARRAY, name: &str) -> Result<Array<
     let array = unsafe { sized(pointer, name) }?;
     let rank = array.Rank as usize;
     if rank > 0 && array.Sizes.is_null() {
-        return wrong(format!("{name}.Sizes is NULL, but must have {rank} numbers"));
+        return wrong(format!(
+            "{name}.Sizes is NULL, but must have {rank} numbers"
+        ));
     }
     // SAFETY: not null, so there are `Rank` numbers.
     let numbers = |from: *const i64| unsafe { list(from, rank) };
     let strides_in_bytes = (!array.StridesInBytes.is_null()).then(|| numbers(array.StridesInBytes));
-    let tensor = ForeignTensor { address: array.Data.into(), sizes: numbers(array.Sizes), strides_in_bytes };
+    let tensor = ForeignTensor {
+        address: array.Data.into(),
+        sizes: numbers(array.Sizes),
+        strides_in_bytes,
+    };
     Ok((tensor, array.ElementSizeInBytes))
 }

@@ -45,7 +45,10 @@ pub(crate) fn cuda_device(ordinal: usize) -> Result<Device, dml_cuda::Error> {
     if let Some(device) = place().and_then(OnceLock::get) {
         return Ok(device.clone());
     }
-    let (device, count) = (Device::cuda(ordinal)?.with_environment()?, Device::cuda_status()?);
+    let (device, count) = (
+        Device::cuda(ordinal)?.with_environment()?,
+        Device::cuda_status()?,
+    );
     OPENED.get_or_init(|| vec![OnceLock::new(); count].into());
     Ok(place().map_or(device.clone(), |place| place.get_or_init(|| device).clone()))
 }
@@ -72,7 +75,12 @@ pub unsafe extern "C" fn dml_cuda_create_cpu_device(
     device: *mut *mut DML_CUDA_DEVICE,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [], create(device), at_level(cpu_device()?, feature_level)?)
+    enter!(
+        error,
+        [],
+        create(device),
+        at_level(cpu_device()?, feature_level)?
+    )
 }
 
 /// Creates a device for a GPU, in its primary context, with a feature level (0: the highest). Destroy it with
@@ -84,7 +92,12 @@ pub unsafe extern "C" fn dml_cuda_create_cuda_device(
     device: *mut *mut DML_CUDA_DEVICE,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [], create(device), at_level(cuda_device(ordinal as usize)?, feature_level)?)
+    enter!(
+        error,
+        [],
+        create(device),
+        at_level(cuda_device(ordinal as usize)?, feature_level)?
+    )
 }
 
 /// Creates a device for the first GPU, or, on a machine without NVIDIA's driver, for the CPU. A driver that fails, or
@@ -99,7 +112,12 @@ pub unsafe extern "C" fn dml_cuda_create_cuda_or_cpu_device(
         Err(dml_cuda::Error::Device(DeviceError::NoDriver)) => Ok(cpu_device()?),
         opened => opened,
     };
-    enter!(error, [], create(device), at_level(first()?, feature_level)?)
+    enter!(
+        error,
+        [],
+        create(device),
+        at_level(first()?, feature_level)?
+    )
 }
 
 /// Destroys a device. Ignores NULL. Operators that were compiled for it stay usable.
@@ -117,7 +135,9 @@ pub unsafe extern "C" fn dml_cuda_device_name(device: *const DML_CUDA_DEVICE) ->
 
 /// Returns the feature level of a device, or 0 for NULL.
 #[no_mangle]
-pub unsafe extern "C" fn dml_cuda_device_feature_level(device: *const DML_CUDA_DEVICE) -> DML_CUDA_FEATURE_LEVEL {
+pub unsafe extern "C" fn dml_cuda_device_feature_level(
+    device: *const DML_CUDA_DEVICE,
+) -> DML_CUDA_FEATURE_LEVEL {
     enter!([device], 0, level_value(device.device.feature_level()))
 }
 
@@ -132,7 +152,10 @@ pub unsafe extern "C" fn dml_cuda_check_tensor_support(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     enter!(error, [device], write(support), {
-        let (operator, role) = (input::operator_type(operator_type)?, input::tensor_role(tensor)?);
+        let (operator, role) = (
+            input::operator_type(operator_type)?,
+            input::tensor_role(tensor)?,
+        );
         let found = device.device.check_tensor_support(operator, role);
         // The numbers of the header begin at 1, for the first data type.
         let bit = |&data_type: &TensorDataType| 2 << data_type as u32;

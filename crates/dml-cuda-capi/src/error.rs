@@ -42,7 +42,11 @@ pub unsafe extern "C" fn dml_cuda_error_violation(
         let violations = &error.violations;
         let required = || format!("below {}, the number of violations", violations.len());
         let found = violations.get(index as usize);
-        found.ok_or_else(|| Failure::argument(format!("index is {index}, but must be {}", required())))?.found
+        found
+            .ok_or_else(|| {
+                Failure::argument(format!("index is {index}, but must be {}", required()))
+            })?
+            .found
     })
 }
 
@@ -59,12 +63,18 @@ pub unsafe extern "C" fn dml_cuda_error_message_with_names(
         let name = |pointer, member| unsafe { string(pointer, member) };
         let tensors = [
             (TensorRole::Input, name(names.Input, "names.Input")?),
-            (TensorRole::SequenceLengths, name(names.Lengths, "names.Lengths")?),
+            (
+                TensorRole::SequenceLengths,
+                name(names.Lengths, "names.Lengths")?,
+            ),
             (TensorRole::Output, name(names.Output, "names.Output")?),
         ];
         let names = Names::new(name(names.Axis, "names.Axis")?, &tensors);
         let failure = &error.failure;
-        let message = failure.error.as_ref().map_or(failure.message.clone(), |error| error.message(&names));
+        let message = failure
+            .error
+            .as_ref()
+            .map_or(failure.message.clone(), |error| error.message(&names));
         text(&message).into_raw()
     })
 }

@@ -4,8 +4,9 @@
 use std::ffi::{c_char, CStr};
 
 use dml_cuda::{
-    BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc,
-    ScalarUnion, TensorDataType, TensorFlags, TensorRole, ValidationErrors,
+    BufferTensorDesc, FeatureLevel, FillValueSequenceDesc, OperatorDesc, OperatorType,
+    ReverseSubsequencesDesc, ScalarUnion, TensorDataType, TensorFlags, TensorRole,
+    ValidationErrors,
 };
 
 use crate::status::{level_value, wrong, Failure};
@@ -16,9 +17,16 @@ const MAX_DIMENSIONS: u32 = 1 << 10;
 
 pub(crate) fn feature_level(value: DML_CUDA_FEATURE_LEVEL) -> Result<FeatureLevel, Failure> {
     let highest = (value == DML_CUDA_FEATURE_LEVEL_HIGHEST).then_some(FeatureLevel::HIGHEST);
-    let known = highest.or_else(|| FeatureLevel::ALL.iter().copied().find(|level| level_value(*level) == value));
+    let known = highest.or_else(|| {
+        FeatureLevel::ALL
+            .iter()
+            .copied()
+            .find(|level| level_value(*level) == value)
+    });
     known.ok_or_else(|| {
-        Failure::argument(format!("the feature level is {value:#x}, but must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"))
+        Failure::argument(format!(
+            "the feature level is {value:#x}, but must be 0 or one of DML_CUDA_FEATURE_LEVEL_*"
+        ))
     })
 }
 
@@ -33,10 +41,18 @@ pub(crate) fn operator_type(value: DML_CUDA_OPERATOR_TYPE) -> Result<OperatorTyp
 }
 
 pub(crate) fn tensor_role(value: DML_CUDA_TENSOR_ROLE) -> Result<TensorRole, Failure> {
-    let roles = [TensorRole::Input, TensorRole::SequenceLengths, TensorRole::Output];
-    let role = roles.into_iter().find(|role| *role as DML_CUDA_TENSOR_ROLE == value);
+    let roles = [
+        TensorRole::Input,
+        TensorRole::SequenceLengths,
+        TensorRole::Output,
+    ];
+    let role = roles
+        .into_iter()
+        .find(|role| *role as DML_CUDA_TENSOR_ROLE == value);
     role.ok_or_else(|| {
-        Failure::argument(format!("the tensor role is {value}, but must be one of DML_CUDA_TENSOR_ROLE_*"))
+        Failure::argument(format!(
+            "the tensor role is {value}, but must be one of DML_CUDA_TENSOR_ROLE_*"
+        ))
     })
 }
 
@@ -51,7 +67,9 @@ pub(crate) unsafe fn follow<'a, T>(pointer: *const T, place: &str) -> Result<&'a
     }
     if !pointer.is_aligned() {
         let required = align_of::<T>();
-        return wrong(format!("{place} is {pointer:p}, but must be a multiple of {required}"));
+        return wrong(format!(
+            "{place} is {pointer:p}, but must be a multiple of {required}"
+        ));
     }
     // SAFETY: neither null nor misaligned, as checked, so it points to a `T`.
     Ok(unsafe { &*pointer })
@@ -68,7 +86,9 @@ pub(crate) unsafe fn sized<'a, T>(pointer: *const T, place: &str) -> Result<&'a 
     let &found = unsafe { follow(pointer.cast::<u32>(), place) }?;
     let required = size_of::<T>();
     if found as usize != required {
-        return wrong(format!("{place}.SizeInBytes is {found}, but must be {required}, the bytes of the structure"));
+        return wrong(format!(
+            "{place}.SizeInBytes is {found}, but must be {required}, the bytes of the structure"
+        ));
     }
     // SAFETY: all its bytes are there, as its size says.
     unsafe { follow(pointer, place) }
@@ -92,7 +112,11 @@ pub(crate) unsafe fn list<'a, T>(first: *const T, count: usize) -> &'a [T] {
 /// # Safety
 ///
 /// `first` is null, or points to `count` values, which do not change during `'a`.
-pub(crate) unsafe fn follow_all<'a, T>(first: *const T, count: u32, place: &str) -> Result<&'a [T], Failure> {
+pub(crate) unsafe fn follow_all<'a, T>(
+    first: *const T,
+    count: u32,
+    place: &str,
+) -> Result<&'a [T], Failure> {
     if count > 0 {
         // SAFETY: null, or `count` values.
         unsafe { follow(first, place) }?;
@@ -110,7 +134,8 @@ pub(crate) unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'
     }
     // SAFETY: not null, so it is a text that ends in a NUL.
     let text = unsafe { CStr::from_ptr(pointer) };
-    text.to_str().map_err(|_| Failure::argument(format!("{name} is {text:?}, but must be UTF-8")))
+    text.to_str()
+        .map_err(|_| Failure::argument(format!("{name} is {text:?}, but must be UTF-8")))
 }
 
 /// A text that may be null, which is empty.
@@ -126,9 +151,18 @@ pub(crate) unsafe fn optional<'a>(pointer: *const c_char, name: &str) -> Result<
     unsafe { string(pointer, name) }
 }
 
-pub(crate) fn data_type(value: DML_CUDA_TENSOR_DATA_TYPE, place: &str) -> Result<TensorDataType, Failure> {
-    let known = (value as usize).checked_sub(1).and_then(|at| TensorDataType::ALL.get(at));
-    known.copied().ok_or_else(|| Failure::argument(format!("{place} is {value}, but must be 1 (FLOAT32) to 13 (INT4)")))
+pub(crate) fn data_type(
+    value: DML_CUDA_TENSOR_DATA_TYPE,
+    place: &str,
+) -> Result<TensorDataType, Failure> {
+    let known = (value as usize)
+        .checked_sub(1)
+        .and_then(|at| TensorDataType::ALL.get(at));
+    known.copied().ok_or_else(|| {
+        Failure::argument(format!(
+            "{place} is {value}, but must be 1 (FLOAT32) to 13 (INT4)"
+        ))
+    })
 }
 
 /// # Safety
@@ -143,25 +177,38 @@ unsafe fn tensor(
     // SAFETY: a pointer in a descriptor is null or points to what its field is declared as.
     let desc = unsafe { follow(pointer, place) }?;
     if desc.Type != DML_CUDA_TENSOR_TYPE_BUFFER {
-        return wrong(format!("{place}.Type is {}, but must be 1 (BUFFER)", desc.Type));
+        return wrong(format!(
+            "{place}.Type is {}, but must be 1 (BUFFER)",
+            desc.Type
+        ));
     }
     // SAFETY: with this type, `Desc` points to a buffer tensor's descriptor.
-    let desc: &DML_CUDA_BUFFER_TENSOR_DESC = unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
+    let desc: &DML_CUDA_BUFFER_TENSOR_DESC =
+        unsafe { follow(desc.Desc.cast(), &format!("{place}.Desc")) }?;
     let count = desc.DimensionCount;
     if count > MAX_DIMENSIONS {
         return Err(ValidationErrors::too_many_dimensions(operator, role, count).into());
     }
     // SAFETY: `Sizes` and `Strides` are null or point to `DimensionCount` numbers.
-    let numbers = |first, field| unsafe { follow_all::<u32>(first, count, &format!("{place}.{field}")) };
+    let numbers =
+        |first, field| unsafe { follow_all::<u32>(first, count, &format!("{place}.{field}")) };
     Ok(BufferTensorDesc {
         data_type: data_type(desc.DataType, &format!("{place}.DataType"))?,
         flags: match desc.Flags {
             DML_CUDA_TENSOR_FLAG_NONE => TensorFlags::None,
             DML_CUDA_TENSOR_FLAG_OWNED_BY_DML => TensorFlags::OwnedByDml,
-            flags => return wrong(format!("{place}.Flags is {flags:#x}, but must be 0 or 1 (OWNED_BY_DML)")),
+            flags => {
+                return wrong(format!(
+                    "{place}.Flags is {flags:#x}, but must be 0 or 1 (OWNED_BY_DML)"
+                ))
+            }
         },
         sizes: numbers(desc.Sizes, "Sizes")?.to_vec(),
-        strides: if desc.Strides.is_null() { None } else { Some(numbers(desc.Strides, "Strides")?.to_vec()) },
+        strides: if desc.Strides.is_null() {
+            None
+        } else {
+            Some(numbers(desc.Strides, "Strides")?.to_vec())
+        },
         total_tensor_size_in_bytes: desc.TotalTensorSizeInBytes,
         guaranteed_base_offset_alignment: desc.GuaranteedBaseOffsetAlignment,
     })
@@ -171,7 +218,10 @@ unsafe fn tensor(
 ///
 /// The promise of [`follow`], for everything the descriptor points to. A scalar's bytes are set up to the size of
 /// ValueDataType.
-pub(crate) unsafe fn operator_desc(pointer: *const DML_CUDA_OPERATOR_DESC, _: &str) -> Result<OperatorDesc, Failure> {
+pub(crate) unsafe fn operator_desc(
+    pointer: *const DML_CUDA_OPERATOR_DESC,
+    _: &str,
+) -> Result<OperatorDesc, Failure> {
     // SAFETY: null or a descriptor, which `operator_desc` is for.
     let desc = unsafe { follow(pointer, "OperatorDesc") }?;
     let operator = operator_type(desc.Type)?;
@@ -181,7 +231,8 @@ pub(crate) unsafe fn operator_desc(pointer: *const DML_CUDA_OPERATOR_DESC, _: &s
     Ok(match operator {
         OperatorType::FillValueSequence => {
             // SAFETY: with this type, `Desc` is null or points to a fill's descriptor.
-            let desc: &DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
+            let desc: &DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC =
+                unsafe { follow(desc.Desc.cast(), place) }?;
             // SAFETY: every pattern of 8 bytes is valid. The bytes after a narrower value are never used.
             let scalar = |union: DML_CUDA_SCALAR_UNION| ScalarUnion::Bytes(unsafe { union.Bytes });
             FillValueSequenceDesc {
@@ -194,10 +245,14 @@ pub(crate) unsafe fn operator_desc(pointer: *const DML_CUDA_OPERATOR_DESC, _: &s
         }
         OperatorType::ReverseSubsequences => {
             // SAFETY: with this type, `Desc` is null or points to a reversal's descriptor.
-            let desc: &DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC = unsafe { follow(desc.Desc.cast(), place) }?;
+            let desc: &DML_CUDA_REVERSE_SUBSEQUENCES_OPERATOR_DESC =
+                unsafe { follow(desc.Desc.cast(), place) }?;
             ReverseSubsequencesDesc {
                 input_tensor: tensor(desc.InputTensor, TensorRole::Input)?,
-                sequence_lengths_tensor: tensor(desc.SequenceLengthsTensor, TensorRole::SequenceLengths)?,
+                sequence_lengths_tensor: tensor(
+                    desc.SequenceLengthsTensor,
+                    TensorRole::SequenceLengths,
+                )?,
                 output_tensor: tensor(desc.OutputTensor, TensorRole::Output)?,
                 axis: desc.Axis,
             }

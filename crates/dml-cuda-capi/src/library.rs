@@ -25,7 +25,12 @@ pub unsafe extern "C" fn dml_cuda_onnxruntime_counters(
     counters: *mut DML_CUDA_ONNXRUNTIME_COUNTERS,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    let [nodes, runs, in_place_runs] = [&NODES, &RUNS, &IN_PLACE_RUNS].map(|count| count.load(Ordering::Relaxed));
-    let counts = DML_CUDA_ONNXRUNTIME_COUNTERS { Nodes: nodes, Runs: runs, InPlaceRuns: in_place_runs };
+    let [nodes, runs, in_place_runs] =
+        [&NODES, &RUNS, &IN_PLACE_RUNS].map(|count| count.load(Ordering::Relaxed));
+    let counts = DML_CUDA_ONNXRUNTIME_COUNTERS {
+        Nodes: nodes,
+        Runs: runs,
+        InPlaceRuns: in_place_runs,
+    };
     enter!(error, [], write(counters), counts)
 }

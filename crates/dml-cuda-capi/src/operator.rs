@@ -24,7 +24,11 @@ pub unsafe extern "C" fn dml_cuda_validate(
     feature_level: DML_CUDA_FEATURE_LEVEL,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [operator_desc(desc)], dml_cuda::validate(&desc, input::feature_level(feature_level)?)?)
+    enter!(
+        error,
+        [operator_desc(desc)],
+        dml_cuda::validate(&desc, input::feature_level(feature_level)?)?
+    )
 }
 
 /// Validates a descriptor as a version of DirectML does, such as `1.8.0`, including that version's mistakes.
@@ -35,7 +39,8 @@ pub unsafe extern "C" fn dml_cuda_validate_as(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     enter!(error, [operator_desc(desc), string(directml_version)], {
-        let version: dml_cuda::DirectMlVersion = directml_version.parse().map_err(Failure::argument)?;
+        let version: dml_cuda::DirectMlVersion =
+            directml_version.parse().map_err(Failure::argument)?;
         dml_cuda::validate_as(&desc, &version)?
     })
 }
@@ -75,14 +80,25 @@ pub unsafe extern "C" fn dml_cuda_compile_operator(
     compiled: *mut *mut DML_CUDA_COMPILED_OPERATOR,
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
-    enter!(error, [device, operator, optional(options)], create(compiled), {
-        DML_CUDA_COMPILED_OPERATOR(device.with_options(options)?.compile_operator(&operator.0)?)
-    })
+    enter!(
+        error,
+        [device, operator, optional(options)],
+        create(compiled),
+        {
+            DML_CUDA_COMPILED_OPERATOR(
+                device
+                    .with_options(options)?
+                    .compile_operator(&operator.0)?,
+            )
+        }
+    )
 }
 
 /// Destroys a compiled operator. Ignores NULL. Queued work still completes, because the kernels stay loaded.
 #[no_mangle]
-pub unsafe extern "C" fn dml_cuda_destroy_compiled_operator(compiled: *mut DML_CUDA_COMPILED_OPERATOR) {
+pub unsafe extern "C" fn dml_cuda_destroy_compiled_operator(
+    compiled: *mut DML_CUDA_COMPILED_OPERATOR,
+) {
     // SAFETY: `enter` made it, and the program destroys it once.
     unsafe { destroy(compiled) }
 }
@@ -129,15 +145,23 @@ pub unsafe extern "C" fn dml_cuda_dispatch(
     error: *mut *mut DML_CUDA_ERROR,
 ) -> DML_CUDA_STATUS {
     enter!(error, [compiled], {
-        let (found, required) = (input_count as usize, compiled.0.operator().tensors().count() - 1);
+        let (found, required) = (
+            input_count as usize,
+            compiled.0.operator().tensors().count() - 1,
+        );
         if found != required {
             // Before the addresses are read: there may be fewer than `input_count`.
             return Err(dml_cuda::BindingError::Count { found, required }.into());
         }
         // SAFETY: NULL, or `input_count` addresses, which are as wide as `Address`.
-        let inputs = unsafe { follow_all(inputs.cast::<dml_cuda::Address>(), input_count, "inputs") }?;
+        let inputs =
+            unsafe { follow_all(inputs.cast::<dml_cuda::Address>(), input_count, "inputs") }?;
         // SAFETY: dml_cuda.h has the promises of `dispatch_raw`. Kernels stay loaded (`cuda_device`).
-        unsafe { compiled.0.dispatch_raw(inputs, output.into(), dml_cuda::RawStream(stream)) }?
+        unsafe {
+            compiled
+                .0
+                .dispatch_raw(inputs, output.into(), dml_cuda::RawStream(stream))
+        }?
     })
 }
 

@@ -66,7 +66,9 @@ pub(crate) unsafe fn run(
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> DML_CUDA_STATUS {
     let failure = caught(body).err();
-    let status = failure.as_ref().map_or(DML_CUDA_STATUS_OK, |failure| failure.status);
+    let status = failure
+        .as_ref()
+        .map_or(DML_CUDA_STATUS_OK, |failure| failure.status);
     if !error.is_null() {
         let object = |failure| Box::into_raw(Box::new(DML_CUDA_ERROR::new(failure)));
         let object = failure.map_or(std::ptr::null_mut(), object);

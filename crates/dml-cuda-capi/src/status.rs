@@ -44,7 +44,11 @@ impl DML_CUDA_ERROR {
             Some(Error::Validation(errors)) => errors.errors(),
             _ => &[],
         };
-        Self { message: text(&failure.message), violations: broken.iter().map(Violation::new).collect(), failure }
+        Self {
+            message: text(&failure.message),
+            violations: broken.iter().map(Violation::new).collect(),
+            failure,
+        }
     }
 }
 
@@ -63,10 +67,19 @@ impl Violation {
             _ => (None, 0),
         };
         let (place, whole_place) = (&error.place, error.place.to_string());
-        let texts = [Some(error.rule.id()), Some(&whole_place), Some(&error.found), required, place.field];
+        let texts = [
+            Some(error.rule.id()),
+            Some(&whole_place),
+            Some(&error.found),
+            required,
+            place.field,
+        ];
         let texts = texts.map(|found| found.map(text));
-        let [rule, whole_place, found, required, field] =
-            texts.each_ref().map(|found| found.as_ref().map_or(std::ptr::null(), |found| found.as_ptr()));
+        let [rule, whole_place, found, required, field] = texts.each_ref().map(|found| {
+            found
+                .as_ref()
+                .map_or(std::ptr::null(), |found| found.as_ptr())
+        });
         Self {
             found: DML_CUDA_VIOLATION {
                 Rule: rule,
@@ -74,7 +87,9 @@ impl Violation {
                 Found: found,
                 Required: required,
                 NeededFeatureLevel: level,
-                Tensor: place.tensor.map_or(DML_CUDA_TENSOR_ROLE_NONE, |tensor| tensor as DML_CUDA_TENSOR_ROLE),
+                Tensor: place.tensor.map_or(DML_CUDA_TENSOR_ROLE_NONE, |tensor| {
+                    tensor as DML_CUDA_TENSOR_ROLE
+                }),
                 Index: place.index.map_or(-1, |index| index as i32),
                 Field: field,
             },
@@ -85,7 +100,10 @@ impl Violation {
 
 /// DirectML's number of a feature level: 0x5200 for 5_2.
 pub(crate) fn level_value(level: FeatureLevel) -> DML_CUDA_FEATURE_LEVEL {
-    let mut numbers = level.name().split('_').map(|number| number.parse::<u32>().unwrap_or(0));
+    let mut numbers = level
+        .name()
+        .split('_')
+        .map(|number| number.parse::<u32>().unwrap_or(0));
     let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     major << 12 | minor << 8
 }
@@ -106,7 +124,11 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub fn new(status: DML_CUDA_STATUS, message: impl ToString) -> Self {
-        Self { status, message: message.to_string(), error: None }
+        Self {
+            status,
+            message: message.to_string(),
+            error: None,
+        }
     }
 
     pub fn argument(message: impl ToString) -> Self {
@@ -120,18 +142,26 @@ impl Failure {
             Error::Lowering(_) | Error::CompileOptions(_) => DML_CUDA_STATUS_INVALID_ARGUMENT,
             Error::Compile(_) => DML_CUDA_STATUS_COMPILE,
             Error::Device(_) => DML_CUDA_STATUS_DEVICE,
-            Error::Binding(_) | Error::Dispatch(DispatchError::Binding(_) | DispatchError::Stream { .. }) => {
+            Error::Binding(_)
+            | Error::Dispatch(DispatchError::Binding(_) | DispatchError::Stream { .. }) => {
                 DML_CUDA_STATUS_BINDING
             }
             Error::Dispatch(_) => DML_CUDA_STATUS_DISPATCH,
             _ => DML_CUDA_STATUS_INTERNAL,
         };
-        Self { status, message: error.message(names), error: Some(Box::new(error)) }
+        Self {
+            status,
+            message: error.message(names),
+            error: Some(Box::new(error)),
+        }
     }
 
     /// Whether the caller's arguments are at fault.
     pub fn is_of_caller(&self) -> bool {
-        matches!(self.status, DML_CUDA_STATUS_INVALID_ARGUMENT | DML_CUDA_STATUS_VALIDATION | DML_CUDA_STATUS_BINDING)
+        matches!(
+            self.status,
+            DML_CUDA_STATUS_INVALID_ARGUMENT | DML_CUDA_STATUS_VALIDATION | DML_CUDA_STATUS_BINDING
+        )
     }
 }
 
@@ -156,7 +186,13 @@ impl<T: Into<Error>> From<T> for Failure {
 pub(crate) fn caught<E: From<Failure>>(body: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let what = what.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(Failure::new(DML_CUDA_STATUS_INTERNAL, format!("a fault of dml-cuda: {what}; please report it")).into())
+        let what = what
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_default();
+        Err(Failure::new(
+            DML_CUDA_STATUS_INTERNAL,
+            format!("a fault of dml-cuda: {what}; please report it"),
+        )
+        .into())
     })
 }

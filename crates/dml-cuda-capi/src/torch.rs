@@ -28,6 +28,8 @@ use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 /// of this library has registered the operators. It is for Linux: the library for Windows does not have it.
 #[cfg(not(windows))] // the module has the same condition; here it is for the header
 #[no_mangle]
-pub unsafe extern "C" fn dml_cuda_register_torch(error: *mut *mut DML_CUDA_ERROR) -> DML_CUDA_STATUS {
+pub unsafe extern "C" fn dml_cuda_register_torch(
+    error: *mut *mut DML_CUDA_ERROR,
+) -> DML_CUDA_STATUS {
     enter!(error, [], schemas::register()?)
 }

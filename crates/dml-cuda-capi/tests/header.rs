@@ -12,8 +12,9 @@ fn with_old_comments(header: &str) -> String {
         };
         lines.push(format!("{code}/*{words}"));
         // The next lines of the same comment.
-        while let Some((_, words)) =
-            rest.next_if(|next| next.starts_with(&format!("{code}//"))).and_then(|next| next.split_once("//"))
+        while let Some((_, words)) = rest
+            .next_if(|next| next.starts_with(&format!("{code}//")))
+            .and_then(|next| next.split_once("//"))
         {
             lines.push(format!("{code}  {words}").trim_end().to_owned());
         }
@@ -25,34 +26,63 @@ fn with_old_comments(header: &str) -> String {
 #[test]
 fn the_header_is_made_from_the_sources() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("the configuration is right");
+    let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml"))
+        .expect("the configuration is right");
     // Descriptors too, which functions take as pointers to anything.
-    let types = std::fs::read_to_string(root.join("src/types.rs")).expect("the sources are readable");
-    let structures = types.lines().filter_map(|line| line.strip_prefix("pub struct ")?.strip_suffix(" {"));
+    let types =
+        std::fs::read_to_string(root.join("src/types.rs")).expect("the sources are readable");
+    let structures = types
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub struct ")?.strip_suffix(" {"));
     config.export.include = structures.map(str::to_owned).collect();
-    let sources = ["types", "library", "device", "operator", "arrays", "torch", "status", "error"]
-        .map(|name| root.join(format!("src/{name}.rs")));
-    let builder =
-        sources.iter().fold(cbindgen::Builder::new().with_config(config), |builder, path| builder.with_src(path));
+    let sources = [
+        "types", "library", "device", "operator", "arrays", "torch", "status", "error",
+    ]
+    .map(|name| root.join(format!("src/{name}.rs")));
+    let builder = sources.iter().fold(
+        cbindgen::Builder::new().with_config(config),
+        |builder, path| builder.with_src(path),
+    );
     let mut made = Vec::new();
-    builder.generate().expect("the sources are readable").write(&mut made);
+    builder
+        .generate()
+        .expect("the sources are readable")
+        .write(&mut made);
     let made = with_old_comments(&String::from_utf8(made).expect("text"));
     let path = root.join("include/dml_cuda.h");
     if std::env::var_os("UPDATE_HEADER").is_some() {
         std::fs::write(&path, &made).expect("written");
     }
     let found = std::fs::read_to_string(&path).expect("the header is there");
-    assert!(found == made, "include/dml_cuda.h is stale: run this test with UPDATE_HEADER=1 and commit the result");
+    assert!(
+        found == made,
+        "include/dml_cuda.h is stale: run this test with UPDATE_HEADER=1 and commit the result"
+    );
 }
 
 /// The header's first comment says which functions these are.
 #[test]
 fn only_what_reads_an_error_has_no_argument_for_one() {
-    let header = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/include/dml_cuda.h")).expect("a header");
-    let functions = || header.split(";\n").filter_map(|part| part.rsplit_once("\nDML_CUDA_STATUS dml_cuda_"));
+    let header =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/include/dml_cuda.h"))
+            .expect("a header");
+    let functions = || {
+        header
+            .split(";\n")
+            .filter_map(|part| part.rsplit_once("\nDML_CUDA_STATUS dml_cuda_"))
+    };
     let without = functions().filter(|(_, function)| !function.contains("DML_CUDA_ERROR **"));
-    let names: Vec<&str> = without.filter_map(|(_, function)| function.split('(').next()).collect();
-    assert_eq!(names, ["error_status", "error_violation", "error_message_with_names"]);
+    let names: Vec<&str> = without
+        .filter_map(|(_, function)| function.split('(').next())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "error_status",
+            "error_violation",
+            "error_message_with_names"
+        ]
+    );
     assert!(functions().count() > 20, "{}", functions().count());
 }
 
@@ -60,11 +90,21 @@ fn only_what_reads_an_error_has_no_argument_for_one() {
 #[test]
 fn the_page_names_the_version_that_the_example_with_ort_needs() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("a file of the repository");
+    let read =
+        |path: &str| std::fs::read_to_string(root.join(path)).expect("a file of the repository");
     let manifest = read("examples/ort/Cargo.toml");
     let (_, api) = manifest.split_once("\"api-").expect("a feature of ort");
     let required = format!("1.{} or newer", api.split('"').next().unwrap_or_default());
     let page = read("../../docs/onnxruntime.md");
-    let (_, example) = page.split_once("examples/ort").expect("the page has the example");
-    assert!(example.split("```").next().unwrap_or_default().contains(&required), "{required}");
+    let (_, example) = page
+        .split_once("examples/ort")
+        .expect("the page has the example");
+    assert!(
+        example
+            .split("```")
+            .next()
+            .unwrap_or_default()
+            .contains(&required),
+        "{required}"
+    );
 }

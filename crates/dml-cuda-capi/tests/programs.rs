@@ -9,8 +9,16 @@ use std::process::Command;
 
 use common::{built, compile, has, installed, library, printed, root, run, CPP};
 
-const C: [&str; 8] =
-    ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wno-strict-prototypes", "-Werror", "-O1"];
+const C: [&str; 8] = [
+    "-std=c99",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Wconversion",
+    "-Wno-strict-prototypes",
+    "-Werror",
+    "-O1",
+];
 const VERSION: &str = concat!("-DVERSION=\"", env!("CARGO_PKG_VERSION"), "\"");
 const LINK: &[&str] = &["-ldml_cuda"];
 const EXAMPLE_PRINTS: &str = "3 2 1 4 6 5 7 8 \n";
@@ -20,7 +28,13 @@ fn the_header_has_directmls_layout_in_c_and_in_cpp() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("layout");
     if compile("CC", &C, "tests/c/layout.c", &[], &program) {
-        compile("CXX", &[&CPP[..], &["-x", "c++"]].concat(), "tests/c/layout.c", &[], &program);
+        compile(
+            "CXX",
+            &[&CPP[..], &["-x", "c++"]].concat(),
+            "tests/c/layout.c",
+            &[],
+            &program,
+        );
     }
 }
 
@@ -29,14 +43,33 @@ fn the_header_has_directmls_layout_in_c_and_in_cpp() {
 fn the_header_is_of_every_standard_of_c_and_cpp() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("header.c");
-    std::fs::write(&source, "#include \"dml_cuda.h\"\n#include \"dml_cuda.h\"\n").expect("written");
-    let flags = ["-pedantic", "-Wall", "-Wextra", "-Wundef", "-Wconversion", "-Werror", "-fsyntax-only"];
-    let c = ["c89", "c99", "c11", "gnu89"].map(|standard| ("CC", standard, &["-Wstrict-prototypes"][..]));
+    std::fs::write(
+        &source,
+        "#include \"dml_cuda.h\"\n#include \"dml_cuda.h\"\n",
+    )
+    .expect("written");
+    let flags = [
+        "-pedantic",
+        "-Wall",
+        "-Wextra",
+        "-Wundef",
+        "-Wconversion",
+        "-Werror",
+        "-fsyntax-only",
+    ];
+    let c = ["c89", "c99", "c11", "gnu89"]
+        .map(|standard| ("CC", standard, &["-Wstrict-prototypes"][..]));
     let cpp = ["c++98", "c++11", "c++17"].map(|standard| ("CXX", standard, &["-x", "c++"][..]));
     for (compiler, standard, more) in c.into_iter().chain(cpp) {
         let standard = format!("-std={standard}");
         let arguments = [&[&*standard][..], &flags, more].concat();
-        compile(compiler, &arguments, &source.to_string_lossy(), &[], &folder.path().join("nothing"));
+        compile(
+            compiler,
+            &arguments,
+            &source.to_string_lossy(),
+            &[],
+            &folder.path().join("nothing"),
+        );
     }
 }
 
@@ -45,7 +78,13 @@ fn directml_h_may_come_before_or_after() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("both");
     for first in [&["-DDIRECTML_FIRST"][..], &[]] {
-        if compile("CXX", &[&CPP, first].concat(), "tests/c/with_directml.cpp", LINK, &program) {
+        if compile(
+            "CXX",
+            &[&CPP, first].concat(),
+            "tests/c/with_directml.cpp",
+            LINK,
+            &program,
+        ) {
             assert_eq!(printed(&mut run(&program)), "1 1.5 2 2.5 3 3.5 ");
         }
     }
@@ -58,9 +97,22 @@ fn every_function_is_called_rightly_and_wrongly_and_leaks_nothing() {
     let program = folder.path().join("calls");
     let archive = built().join("libdml_cuda.a");
     let archive = [&archive.to_string_lossy(), "-lpthread", "-ldl", "-lm"];
-    for (times, options, link) in [("1", &[][..], LINK), ("1000", &["-fsanitize=address", "-g"], &archive)] {
-        if compile("CC", &[&C[..], &[VERSION], options].concat(), "tests/c/calls.c", link, &program) {
-            let found = printed(run(&program).arg(times).env("ASAN_OPTIONS", "detect_leaks=1"));
+    for (times, options, link) in [
+        ("1", &[][..], LINK),
+        ("1000", &["-fsanitize=address", "-g"], &archive),
+    ] {
+        if compile(
+            "CC",
+            &[&C[..], &[VERSION], options].concat(),
+            "tests/c/calls.c",
+            link,
+            &program,
+        ) {
+            let found = printed(
+                run(&program)
+                    .arg(times)
+                    .env("ASAN_OPTIONS", "detect_leaks=1"),
+            );
             assert_eq!(found, "all calls are right\n");
         }
     }
@@ -74,7 +126,10 @@ fn fills_and_reversals_of_every_device_are_those_of_plain_loops() {
     let link = ["-ldml_cuda", "-lpthread", "-ldl", "-lm"];
     if compile("CC", &C, "tests/c/devices.c", &link, &program) {
         let found = printed(&mut run(&program));
-        assert!(found.contains(" checks are right on the CPU and "), "{found}");
+        assert!(
+            found.contains(" checks are right on the CPU and "),
+            "{found}"
+        );
         if found.ends_with(" 0 GPUs\n") {
             eprintln!("SKIPPED on the GPU: {found}");
         }
@@ -85,16 +140,31 @@ fn fills_and_reversals_of_every_device_are_those_of_plain_loops() {
 #[test]
 fn a_dispatch_allocates_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (program, driver) = (folder.path().join("dispatch_cost"), folder.path().join("libcuda.so.1"));
+    let (program, driver) = (
+        folder.path().join("dispatch_cost"),
+        folder.path().join("libcuda.so.1"),
+    );
     let double = ["-w", "-shared", "-fPIC", "-pthread"];
     if compile("CC", &C, "tests/c/dispatch_cost.c", LINK, &program)
-        && compile("CC", &double, "../../tests/driver_double/driver.c", &[], &driver)
+        && compile(
+            "CC",
+            &double,
+            "../../tests/driver_double/driver.c",
+            &[],
+            &driver,
+        )
     {
         std::fs::copy(&driver, folder.path().join("libcuda.so")).expect("a folder of our own");
-        assert_eq!(printed(&mut run(&program)), "fill: status 0, 0 allocations\n");
+        assert_eq!(
+            printed(&mut run(&program)),
+            "fill: status 0, 0 allocations\n"
+        );
         let folders = format!("{}:{}", folder.path().display(), library().display());
         let found = printed(run(&program).arg("cuda").env("LD_LIBRARY_PATH", folders));
-        assert_eq!(found, "fill: status 0, 0 allocations\nreversal: status 0, 0 allocations\n");
+        assert_eq!(
+            found,
+            "fill: status 0, 0 allocations\nreversal: status 0, 0 allocations\n"
+        );
     }
 }
 
@@ -102,10 +172,22 @@ fn a_dispatch_allocates_nothing() {
 /// parent. python/tests forks.
 #[test]
 fn only_registrations_lock() {
-    let files = ["arrays", "device", "frameworks", "operator", "onnxruntime/node", "torch/torch_kernels", "xla/call"];
+    let files = [
+        "arrays",
+        "device",
+        "frameworks",
+        "operator",
+        "onnxruntime/node",
+        "torch/torch_kernels",
+        "xla/call",
+    ];
     for file in files {
-        let text = std::fs::read_to_string(root().join(format!("src/{file}.rs"))).expect("a file of the crate");
-        assert!(!["Mutex", "RwLock"].iter().any(|lock| text.contains(lock)), "{file}.rs locks");
+        let text = std::fs::read_to_string(root().join(format!("src/{file}.rs")))
+            .expect("a file of the crate");
+        assert!(
+            !["Mutex", "RwLock"].iter().any(|lock| text.contains(lock)),
+            "{file}.rs locks"
+        );
     }
 }
 
@@ -117,15 +199,27 @@ fn the_file_name_says_which_programs_can_use_the_library() {
         "0" => concat!("0.", env!("CARGO_PKG_VERSION_MINOR")),
         major => major,
     };
-    let link = |name: &str| std::fs::read_link(lib.join(name)).expect("a link").to_string_lossy().into_owned();
-    assert_eq!(link("libdml_cuda.so"), format!("libdml_cuda.so.{compatible}"));
-    assert_eq!(link(&format!("libdml_cuda.so.{compatible}")), format!("libdml_cuda.so.{version}"));
+    let link = |name: &str| {
+        std::fs::read_link(lib.join(name))
+            .expect("a link")
+            .to_string_lossy()
+            .into_owned()
+    };
+    assert_eq!(
+        link("libdml_cuda.so"),
+        format!("libdml_cuda.so.{compatible}")
+    );
+    assert_eq!(
+        link(&format!("libdml_cuda.so.{compatible}")),
+        format!("libdml_cuda.so.{version}")
+    );
     if !has("readelf") {
         return;
     }
     let dynamic = |name: &str| printed(Command::new("readelf").arg("-dW").arg(lib.join(name)));
     assert!(dynamic("libdml_cuda.so").contains(&format!("soname: [libdml_cuda.so.{compatible}]")));
-    assert!(dynamic("libdml_cuda_torch.so").contains(&format!("Shared library: [libdml_cuda.so.{compatible}]")));
+    assert!(dynamic("libdml_cuda_torch.so")
+        .contains(&format!("Shared library: [libdml_cuda.so.{compatible}]")));
 }
 
 /// The exported symbols: `UPDATE_GOLDEN=1` writes them.
@@ -134,8 +228,15 @@ fn the_library_exports_its_own_functions_only() {
     if !has("nm") {
         return;
     }
-    let symbols = printed(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libdml_cuda.so")));
-    let mut symbols: Vec<&str> = symbols.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    let symbols = printed(
+        Command::new("nm")
+            .args(["-D", "--defined-only"])
+            .arg(library().join("libdml_cuda.so")),
+    );
+    let mut symbols: Vec<&str> = symbols
+        .lines()
+        .filter_map(|line| line.split_whitespace().last())
+        .collect();
     symbols.sort_unstable();
     let found = symbols.join("\n") + "\n";
     let path = root().join("tests/golden/symbols.txt");
@@ -143,8 +244,13 @@ fn the_library_exports_its_own_functions_only() {
         std::fs::write(&path, &found).expect("written");
     }
     let golden = std::fs::read_to_string(&path).expect("the golden file is there");
-    assert_eq!(found, golden, "tests/golden/symbols.txt; CONTRIBUTING.md says which changes make which version");
-    let foreign = symbols.iter().find(|name| !name.starts_with("dml_cuda_") && **name != "RegisterCustomOps");
+    assert_eq!(
+        found, golden,
+        "tests/golden/symbols.txt; CONTRIBUTING.md says which changes make which version"
+    );
+    let foreign = symbols
+        .iter()
+        .find(|name| !name.starts_with("dml_cuda_") && **name != "RegisterCustomOps");
     assert_eq!(foreign, None);
 }
 
@@ -156,12 +262,24 @@ fn pkg_config_names_what_the_example_of_the_readme_needs() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("reverse");
     let files = folder.path().join("lib/pkgconfig");
-    std::os::unix::fs::symlink(library(), folder.path().join("lib")).expect("a link, as /lib is one");
-    let ask = |what: &str| printed(Command::new("pkg-config").args([what, "dml-cuda"]).env("PKG_CONFIG_PATH", &files));
+    std::os::unix::fs::symlink(library(), folder.path().join("lib"))
+        .expect("a link, as /lib is one");
+    let ask = |what: &str| {
+        printed(
+            Command::new("pkg-config")
+                .args([what, "dml-cuda"])
+                .env("PKG_CONFIG_PATH", &files),
+        )
+    };
     assert_eq!(ask("--modversion").trim(), env!("CARGO_PKG_VERSION"));
     let (flags, libraries) = (ask("--cflags"), ask("--libs"));
     let mut compiler = Command::new("cc");
-    compiler.args(C).args(flags.split_whitespace()).arg(root().join("examples/reverse.c")).arg("-o").arg(&program);
+    compiler
+        .args(C)
+        .args(flags.split_whitespace())
+        .arg(root().join("examples/reverse.c"))
+        .arg("-o")
+        .arg(&program);
     printed(compiler.args(libraries.split_whitespace()));
     assert_eq!(printed(&mut run(&program)), EXAMPLE_PRINTS);
 }
@@ -169,8 +287,16 @@ fn pkg_config_names_what_the_example_of_the_readme_needs() {
 /// Configures a project with CMake, and returns what it prints.
 fn configured(source: &Path, build: &Path, prefix: &Path) -> String {
     let mut cmake = Command::new("cmake");
-    cmake.arg("-S").arg(source).arg("-B").arg(build).arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
-    printed(cmake.arg(format!("-DEXAMPLE={}", root().join("examples/reverse.c").display())))
+    cmake
+        .arg("-S")
+        .arg(source)
+        .arg("-B")
+        .arg(build)
+        .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
+    printed(cmake.arg(format!(
+        "-DEXAMPLE={}",
+        root().join("examples/reverse.c").display()
+    )))
 }
 
 /// The version that `find_package(dml-cuda VERSION)` finds.
@@ -179,9 +305,30 @@ fn cmake_finds_the_versions_that_fit() {
     if !has("cmake") {
         return;
     }
-    assert_eq!(env!("CARGO_PKG_VERSION"), "0.3.0", "the versions below are for this one");
-    let fit = ["", "0.3", "0.3 EXACT", "0.3.0", "0.3.0 EXACT", "0.2...0.3.0", "0.3...<0.4"];
-    let other = ["0", "0.2", "0.2.9", "0.2.9 EXACT", "0.3.1", "0.3.1 EXACT", "0.30", "1"];
+    assert_eq!(
+        env!("CARGO_PKG_VERSION"),
+        "0.3.0",
+        "the versions below are for this one"
+    );
+    let fit = [
+        "",
+        "0.3",
+        "0.3 EXACT",
+        "0.3.0",
+        "0.3.0 EXACT",
+        "0.2...0.3.0",
+        "0.3...<0.4",
+    ];
+    let other = [
+        "0",
+        "0.2",
+        "0.2.9",
+        "0.2.9 EXACT",
+        "0.3.1",
+        "0.3.1 EXACT",
+        "0.30",
+        "1",
+    ];
     let other_ranges = ["0.2...<0.3.0", "0.0.1...0.2.9", "0.3.1...0.4"];
     for (n, asked) in fit.iter().chain(&other).chain(&other_ranges).enumerate() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -191,7 +338,11 @@ fn cmake_finds_the_versions_that_fit() {
         );
         std::fs::write(folder.path().join("CMakeLists.txt"), project).expect("written");
         let answer = configured(folder.path(), &folder.path().join("build"), installed());
-        assert_eq!(answer.contains("found <0.3.0>"), n < fit.len(), "{asked}: {answer}");
+        assert_eq!(
+            answer.contains("found <0.3.0>"),
+            n < fit.len(),
+            "{asked}: {answer}"
+        );
     }
 }
 
@@ -202,8 +353,13 @@ fn cmake_finds_the_library_from_a_project_elsewhere() {
     if !has("cmake") {
         return;
     }
-    let link = |to: &str, from: &Path| std::os::unix::fs::symlink(library().join(to), from).expect("a link");
-    let (linked, of_files) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let link = |to: &str, from: &Path| {
+        std::os::unix::fs::symlink(library().join(to), from).expect("a link")
+    };
+    let (linked, of_files) = (
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    );
     link(".", &linked.path().join("lib"));
     let files = of_files.path().join("lib/cmake/dml-cuda");
     std::fs::create_dir_all(&files).expect("made");
@@ -215,6 +371,9 @@ fn cmake_finds_the_library_from_a_project_elsewhere() {
         configured(&root().join("tests/outside"), build.path(), prefix);
         printed(Command::new("cmake").arg("--build").arg(build.path()));
         // CMake writes the library's folder into the program.
-        assert_eq!(printed(&mut Command::new(build.path().join("reverse"))), EXAMPLE_PRINTS);
+        assert_eq!(
+            printed(&mut Command::new(build.path().join("reverse"))),
+            EXAMPLE_PRINTS
+        );
     }
 }

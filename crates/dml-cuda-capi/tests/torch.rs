@@ -13,19 +13,27 @@ use common::{compile, library, printed, run, CPP};
 fn programs(folder: &Path, stand_in: &[&str], program: &[&str]) -> bool {
     let shared = ["-shared", "-fPIC", "-Wl,-soname,libtorch_cpu.so"];
     let stand_in = [&CPP[..], &shared, stand_in].concat();
-    compile("CXX", &stand_in, "tests/torch/libtorch_cpu.cpp", &[], &folder.join("libtorch_cpu.so"))
-        && compile(
-            "CXX",
-            &[&CPP, program].concat(),
-            "tests/torch/kernels.cpp",
-            &["-ldml_cuda", "-ldl"],
-            &folder.join("kernels"),
-        )
+    compile(
+        "CXX",
+        &stand_in,
+        "tests/torch/libtorch_cpu.cpp",
+        &[],
+        &folder.join("libtorch_cpu.so"),
+    ) && compile(
+        "CXX",
+        &[&CPP, program].concat(),
+        "tests/torch/kernels.cpp",
+        &["-ldml_cuda", "-ldl"],
+        &folder.join("kernels"),
+    )
 }
 
 fn expect(folder: &Path, arguments: &[&str], variables: &[(&str, &str)], required: &str) {
     let mut program = run(&folder.join("kernels"));
-    program.arg(folder.join("libtorch_cpu.so")).args(arguments).envs(variables.iter().copied());
+    program
+        .arg(folder.join("libtorch_cpu.so"))
+        .args(arguments)
+        .envs(variables.iter().copied());
     assert_eq!(printed(&mut program), required);
 }
 
@@ -36,7 +44,12 @@ const RIGHT: &str = "all calls are right\n";
 fn every_kernel_is_called_rightly_and_wrongly() {
     let folder = tempfile::tempdir().expect("a folder");
     if programs(folder.path(), &[], &["-fsanitize=address", "-g"]) {
-        expect(folder.path(), &[], &[("ASAN_OPTIONS", "detect_leaks=1")], RIGHT);
+        expect(
+            folder.path(),
+            &[],
+            &[("ASAN_OPTIONS", "detect_leaks=1")],
+            RIGHT,
+        );
     }
 }
 
@@ -56,6 +69,11 @@ fn the_library_registers_when_it_is_loaded_after_pytorch_and_when_it_is_preloade
         let loader = &*loader.to_string_lossy();
         expect(folder.path(), &[loader], &[], RIGHT);
         let found = format!("{}:{}", folder.path().display(), library().display());
-        expect(folder.path(), &["registered"], &[("LD_PRELOAD", loader), ("LD_LIBRARY_PATH", &found)], RIGHT);
+        expect(
+            folder.path(),
+            &["registered"],
+            &[("LD_PRELOAD", loader), ("LD_LIBRARY_PATH", &found)],
+            RIGHT,
+        );
     }
 }

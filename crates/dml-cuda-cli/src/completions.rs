@@ -9,14 +9,29 @@ use crate::options::Options;
 
 /// A script for `shell`, as clap_complete writes it, without hidden options and commands.
 pub fn script(shell: Shell) -> String {
-    let versions = DirectMlVersion::recorded().map(|version| version.to_string()).chain(["all".to_owned()]);
+    let versions = DirectMlVersion::recorded()
+        .map(|version| version.to_string())
+        .chain(["all".to_owned()]);
     // These take one of a few names, or something else that only their parsers know.
     let all = Options::command()
-        .mut_arg("target", |arg| arg.value_parser(["t4", "l4", "a100", "h100", "h200", "b200"]))
-        .mut_arg("directml", |arg| arg.value_parser(PossibleValuesParser::new(versions)));
-    let commands = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
-    let arguments = all.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();
-    let mut visible = Command::new("dml-cuda").version(env!("CARGO_PKG_VERSION")).args(arguments).subcommands(commands);
+        .mut_arg("target", |arg| {
+            arg.value_parser(["t4", "l4", "a100", "h100", "h200", "b200"])
+        })
+        .mut_arg("directml", |arg| {
+            arg.value_parser(PossibleValuesParser::new(versions))
+        });
+    let commands = all
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .cloned();
+    let arguments = all
+        .get_arguments()
+        .filter(|arg| !arg.is_hide_set())
+        .cloned();
+    let mut visible = Command::new("dml-cuda")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(arguments)
+        .subcommands(commands);
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut visible, "dml-cuda", &mut text);
     // For a program with a hyphen, clap_complete 4.6 sets one name in bash and tests for another.
@@ -30,11 +45,15 @@ pub fn page(command: Option<&str>) -> Result<Vec<u8>, String> {
     let mut page = Options::command().disable_help_subcommand(true);
     page.build();
     if let Some(name) = command {
-        page = page.find_subcommand(name).ok_or_else(|| format!("man: there is no command {name}"))?.clone();
+        page = page
+            .find_subcommand(name)
+            .ok_or_else(|| format!("man: there is no command {name}"))?
+            .clone();
     }
     let mut text = Vec::new();
     let page = clap_mangen::Man::new(page).source(concat!("dml-cuda ", env!("CARGO_PKG_VERSION")));
-    page.render(&mut text).map_err(|error| format!("the manual page: {error}"))?;
+    page.render(&mut text)
+        .map_err(|error| format!("the manual page: {error}"))?;
     text.extend_from_slice(SECTIONS.as_bytes());
     Ok(text)
 }

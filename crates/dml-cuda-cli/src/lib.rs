@@ -36,7 +36,10 @@ pub fn main() -> ExitCode {
     #[cfg(unix)]
     signals::outlive_limits();
     let outcome = match Options::read() {
-        Ok(mut options) => options.command.take().map_or_else(|| run_model(&options), subcommand),
+        Ok(mut options) => options
+            .command
+            .take()
+            .map_or_else(|| run_model(&options), subcommand),
         // Printing an error may fail silently. Printing help may not.
         Err(error) if error.use_stderr() => error.exit(),
         Err(help) => out::with(|_| help.print()).map(|()| ExitCode::SUCCESS),
@@ -53,7 +56,11 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
         Command::Bench(options) => timing::run(&options),
         Command::Report(options) => report::report(&options),
         Command::Tune(options) => tune::tune(&options, || choose_gpu(&options.adapter)),
-        Command::Kernel { name, cold_l2, repeated } => kernel::time(&name, cold_l2, &repeated, |any| {
+        Command::Kernel {
+            name,
+            cold_l2,
+            repeated,
+        } => kernel::time(&name, cold_l2, &repeated, |any| {
             let choose = if any { choose_device } else { choose_gpu };
             choose(&repeated.adapter)
         }),
@@ -71,7 +78,11 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     for option in &options.ignored {
         complain!("NOTE: --{option} has no meaning here");
     }
-    let mut models = options.model.iter().chain(&options.positional_model).chain(&options.more_models);
+    let mut models = options
+        .model
+        .iter()
+        .chain(&options.positional_model)
+        .chain(&options.more_models);
     let first = models.next();
     for more in models {
         complain!("NOTE: one model a run: {} is ignored", shown_path(more));
@@ -84,53 +95,86 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
     }
     let Some(path) = first else {
         let shown = options.show_adapters || options.show_dependencies;
-        return if shown { Ok(ExitCode::SUCCESS) } else { Err("no model is given".to_owned()) };
+        return if shown {
+            Ok(ExitCode::SUCCESS)
+        } else {
+            Err("no model is given".to_owned())
+        };
     };
-    let found =
-        options.input_path.as_ref().map(|folder| folder.join(path)).filter(|found| !path.exists() && found.exists());
+    let found = options
+        .input_path
+        .as_ref()
+        .map(|folder| folder.join(path))
+        .filter(|found| !path.exists() && found.exists());
     let path = found.as_deref().unwrap_or(path);
     let in_file = |error: String| format!("{}: {error}", shown_path(path));
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
+    if path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"))
+    {
         let where_to = "which dml-cuda does not run: ONNX Runtime does, with the library (docs/onnxruntime.md)";
         return Err(in_file(format!("it is an ONNX model, {where_to}")));
     }
     // It may come through a pipe, but not without end.
     let large = "; large data belongs in .npy files";
     let text = file::read_input(path, large).map_err(|error| {
-        let absent = path.to_str().filter(|_| error.kind() == std::io::ErrorKind::NotFound);
+        let absent = path
+            .to_str()
+            .filter(|_| error.kind() == std::io::ErrorKind::NotFound);
         let meant = absent.and_then(|word| options::mistyped(&[word.to_owned()]));
         let meant = meant.map_or_else(String::new, |meant| format!("; {meant}"));
         in_file(format!("the model cannot be read: {error}{meant}"))
     })?;
-    let text = file::text(text).map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
+    let text = file::text(text)
+        .map_err(|error| in_file(format!("the model is not UTF-8 text: {error}")))?;
     // Files written on Windows may begin with a byte order mark.
     let without_mark = text.strip_prefix('\u{feff}');
     let document = json::parse(without_mark.unwrap_or(&text)).map_err(in_file)?;
-    let folder = options.input_path.as_deref().or(path.parent()).unwrap_or(Path::new(""));
+    let folder = options
+        .input_path
+        .as_deref()
+        .or(path.parent())
+        .unwrap_or(Path::new(""));
     // Verdicts need only the dispatchables, but --strict looks at all.
     let model = match options.strict || !(options.validate || options.explain) {
         true => model::read(&document, path, folder).map(Some),
         false => model::read_dispatchables(&document).map(|_| None),
     };
     // Misspelt members come before what their absence may break.
-    let model = model.inspect_err(|_| warn(&document.findings.borrow().unread, in_file)).map_err(in_file)?;
+    let model = model
+        .inspect_err(|_| warn(&document.findings.borrow().unread, in_file))
+        .map_err(in_file)?;
     if let Some(model) = model.as_ref().filter(|_| options.strict) {
         strict::check(model, &document).map_err(in_file)?;
-        document.findings.borrow_mut().refused.extend(refused_around(path, without_mark.is_some(), options));
+        document
+            .findings
+            .borrow_mut()
+            .refused
+            .extend(refused_around(path, without_mark.is_some(), options));
     }
     tell_findings(&document, options.strict, in_file)?;
     if options.validate {
         return answers::validate(&document, options).map_err(in_file);
     }
     // Plans for a target need no device, but what the environment sets.
-    let adapter = options.target.map_or_else(|| options.adapter.clone(), |_| Some("cpu".to_owned()));
+    let adapter = options
+        .target
+        .map_or_else(|| options.adapter.clone(), |_| Some("cpu".to_owned()));
     let device = choose_device(&adapter)?.with_feature_level(options.feature_level);
-    let chosen = device.compile_options().with_text(&options.compile_options).map_err(|error| error.to_string())?;
+    let chosen = device
+        .compile_options()
+        .with_text(&options.compile_options)
+        .map_err(|error| error.to_string())?;
     if options.target.is_some() && chosen.measure {
-        return Err("the compile option is `select=measure`, but must be `select=estimate` with --target".to_owned());
+        return Err(
+            "the compile option is `select=measure`, but must be `select=estimate` with --target"
+                .to_owned(),
+        );
     }
     let device = device.with_compile_options(chosen);
-    let Some(model) = model else { return answers::explain(&document, &device, options).map_err(in_file) };
+    let Some(model) = model else {
+        return answers::explain(&document, &device, options).map_err(in_file);
+    };
     drop(document);
     drop(text);
     execute::Executor::run(model, &device, options).map_err(|error| error.to_string())?;
@@ -141,20 +185,40 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
 /// value at the first space.
 fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String> {
     let has_space = |path: &Path| path.to_string_lossy().contains(' ');
-    let mark = "line 1: the document begins with a byte order mark, but must begin with its text".to_owned();
-    let is_named = model == Path::new("-") || model.to_string_lossy().ends_with(".json") && !has_space(model);
-    let name = format!("the model's path is '{}', but must end in .json and have no space", shown_path(model));
-    let folders = [&options.input_path, &options.output_path].into_iter().flatten().filter(|path| has_space(path));
-    let folders = folders.map(|path| format!("a path is '{}', but must have no space", shown_path(path)));
-    has_mark.then_some(mark).into_iter().chain((!is_named).then_some(name)).chain(folders).collect()
+    let mark = "line 1: the document begins with a byte order mark, but must begin with its text"
+        .to_owned();
+    let is_named =
+        model == Path::new("-") || model.to_string_lossy().ends_with(".json") && !has_space(model);
+    let name = format!(
+        "the model's path is '{}', but must end in .json and have no space",
+        shown_path(model)
+    );
+    let folders = [&options.input_path, &options.output_path]
+        .into_iter()
+        .flatten()
+        .filter(|path| has_space(path));
+    let folders =
+        folders.map(|path| format!("a path is '{}', but must have no space", shown_path(path)));
+    has_mark
+        .then_some(mark)
+        .into_iter()
+        .chain((!is_named).then_some(name))
+        .chain(folders)
+        .collect()
 }
 
 fn warn(warnings: &[impl ToString], in_file: impl Fn(String) -> String) {
-    warnings.iter().for_each(|warning| complain!("WARNING: {}", in_file(warning.to_string())));
+    warnings
+        .iter()
+        .for_each(|warning| complain!("WARNING: {}", in_file(warning.to_string())));
 }
 
 /// Prints what readers found. With `--strict`, what DxDispatch would refuse is an error.
-fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(String) -> String) -> Result<(), String> {
+fn tell_findings(
+    document: &json::Document,
+    strict: bool,
+    in_file: impl Fn(String) -> String,
+) -> Result<(), String> {
     let findings = document.findings.borrow();
     let is_refused = strict && !findings.refused.is_empty();
     warn(&findings.unread, &in_file);
@@ -166,7 +230,9 @@ fn tell_findings(document: &json::Document, strict: bool, in_file: impl Fn(Strin
         return Ok(());
     }
     let refused = findings.refused.join("\n  ");
-    Err(in_file(format!("DxDispatch would not run this model as dml-cuda does:\n  {refused}")))
+    Err(in_file(format!(
+        "DxDispatch would not run this model as dml-cuda does:\n  {refused}"
+    )))
 }
 
 fn choose_device(adapter: &Option<String>) -> Result<Device, String> {
@@ -184,18 +250,25 @@ fn choose_device(adapter: &Option<String>) -> Result<Device, String> {
         name if name.eq_ignore_ascii_case("cpu") => None,
         name => Some(name.parse().or_else(|_| ordinal_of(name))?),
     };
-    let device = ordinal.map_or(Ok(Device::cpu()), Device::cuda).map_err(|error| error.to_string())?;
+    let device = ordinal
+        .map_or(Ok(Device::cpu()), Device::cuda)
+        .map_err(|error| error.to_string())?;
     device.with_environment().map_err(|error| error.to_string())
 }
 
 /// The GPU of a command that times kernels. No advice of an error leads to the CPU. Without a GPU, the error of the
 /// first one says why.
 fn choose_gpu(adapter: &Option<String>) -> Result<Device, String> {
-    let device = choose_device(&adapter.clone().or(Some("0".to_owned())))
-        .map_err(|error| error.replace(", or use the CPU device", "").replace(", or cpu", ""))?;
+    let device = choose_device(&adapter.clone().or(Some("0".to_owned()))).map_err(|error| {
+        error
+            .replace(", or use the CPU device", "")
+            .replace(", or cpu", "")
+    })?;
     match device.ordinal() {
         Some(_) => Ok(device),
-        None => Err(format!("the device is {device}, but must be a GPU, whose kernels are timed")),
+        None => Err(format!(
+            "the device is {device}, but must be a GPU, whose kernels are timed"
+        )),
     }
 }
 
@@ -203,9 +276,19 @@ fn choose_gpu(adapter: &Option<String>) -> Result<Device, String> {
 fn ordinal_of(name: &str) -> Result<usize, String> {
     let adapters = Device::cuda_adapters().map_err(|error| error.to_string())?;
     let is_meant = |adapter: &&Adapter| adapter.name.to_lowercase().contains(&name.to_lowercase());
-    let found = adapters.iter().find(is_meant).map(|adapter| adapter.ordinal);
-    let names: Vec<&str> = adapters.iter().map(|adapter| adapter.name.as_str()).collect();
-    let list = if names.is_empty() { "this machine has none".to_owned() } else { names.join(", ") };
+    let found = adapters
+        .iter()
+        .find(is_meant)
+        .map(|adapter| adapter.ordinal);
+    let names: Vec<&str> = adapters
+        .iter()
+        .map(|adapter| adapter.name.as_str())
+        .collect();
+    let list = if names.is_empty() {
+        "this machine has none".to_owned()
+    } else {
+        names.join(", ")
+    };
     found.ok_or(format!(
         "the adapter is '{}', but must be part of the name of a GPU ({list}), an ordinal, or cpu",
         shown(name)
@@ -213,9 +296,20 @@ fn ordinal_of(name: &str) -> Result<usize, String> {
 }
 
 fn show_adapters(format: Format) -> Result<(), String> {
-    for Adapter { name, ordinal, properties, .. } in Device::cuda_adapters().map_err(|error| error.to_string())? {
+    for Adapter {
+        name,
+        ordinal,
+        properties,
+        ..
+    } in Device::cuda_adapters().map_err(|error| error.to_string())?
+    {
         let driver = events::cuda_version(&properties);
-        let Properties { compute_capability: (major, minor), multiprocessors, total_memory, .. } = properties;
+        let Properties {
+            compute_capability: (major, minor),
+            multiprocessors,
+            total_memory,
+            ..
+        } = properties;
         let gigabytes = total_memory as f64 / f64::from(1 << 30);
         let text = format!(
             "{name}\n-Ordinal: {ordinal}\n-Hardware: true\n-Driver: {driver}\n-Compute Capability: {major}.{minor}\n\
@@ -233,14 +327,23 @@ fn show_adapters(format: Format) -> Result<(), String> {
         });
         events::tell(format, &event, text)?;
     }
-    events::tell(format, &json!({ "event": "adapter", "name": "CPU", "hardware": false }), "CPU\n-Hardware: false")
+    events::tell(
+        format,
+        &json!({ "event": "adapter", "name": "CPU", "hardware": false }),
+        "CPU\n-Hardware: false",
+    )
 }
 
 fn show_dependencies(format: Format) -> Result<(), String> {
-    let recorded: Vec<String> = DirectMlVersion::recorded().map(|version| version.to_string()).collect();
-    let driver = Device::cuda_status().map_or_else(|error| error.to_string(), |count| format!("{count} GPUs"));
+    let recorded: Vec<String> = DirectMlVersion::recorded()
+        .map(|version| version.to_string())
+        .collect();
+    let driver = Device::cuda_status()
+        .map_or_else(|error| error.to_string(), |count| format!("{count} GPUs"));
     let (version, answered) = (env!("CARGO_PKG_VERSION"), recorded.join(", "));
-    let text = format!("dml-cuda {version}\n-DirectML versions it answers for: {answered}\n-CUDA driver: {driver}");
+    let text = format!(
+        "dml-cuda {version}\n-DirectML versions it answers for: {answered}\n-CUDA driver: {driver}"
+    );
     let event = json!({ "event": "dependencies", "version": version, "directml": recorded, "driver": driver });
     events::tell(format, &event, text)
 }

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use dml_cuda::{CompileOptions, DirectMlVersion, FeatureLevel, ParseCompileOptionsError, ParseDirectMlVersionError};
+use dml_cuda::{
+    CompileOptions, DirectMlVersion, FeatureLevel, ParseCompileOptionsError,
+    ParseDirectMlVersionError,
+};
 
 pub use bench::{Bench, Repeated, Report, ReportFormat, Tier, Tune};
 
@@ -54,7 +57,11 @@ pub struct Options {
     pub show_dependencies: bool,
 
     /// Bind, dispatch and wait this many times
-    #[arg(short = 'i', long = "dispatch_iterations", alias = "dispatch-iterations")]
+    #[arg(
+        short = 'i',
+        long = "dispatch_iterations",
+        alias = "dispatch-iterations"
+    )]
     #[arg(default_value_t = 1, value_parser = count)]
     #[arg(help_heading = "Timing", value_name = "N")]
     pub dispatch_iterations: u32,
@@ -76,13 +83,21 @@ pub struct Options {
 
     /// Run for this many milliseconds, instead of a number of iterations
     #[arg(short = 't', long = "milliseconds_to_run", alias = "milliseconds-to-run", value_parser = count)]
-    #[arg(help_heading = "Timing", hide_short_help = true, value_name = "MILLISECONDS")]
+    #[arg(
+        help_heading = "Timing",
+        hide_short_help = true,
+        value_name = "MILLISECONDS"
+    )]
     pub milliseconds_to_run: Option<u32>,
 
     /// Start an iteration at least this many milliseconds after the one before
     #[arg(short = 'I', long = "dispatch_interval", alias = "dispatch-interval")]
     #[arg(default_value_t = 0, value_parser = count)]
-    #[arg(help_heading = "Timing", hide_short_help = true, value_name = "MILLISECONDS")]
+    #[arg(
+        help_heading = "Timing",
+        hide_short_help = true,
+        value_name = "MILLISECONDS"
+    )]
     pub dispatch_interval: u32,
 
     /// Exclude up to this many initial samples from the statistics
@@ -166,21 +181,38 @@ impl Options {
     /// Reads the command line. An error suggests the command that a mistyped word may mean, and repeats no word without
     /// end.
     pub fn read() -> Result<Self, clap::Error> {
-        let read = ignored::accepted_by(Self::command()).try_get_matches().and_then(|matches| {
-            let ignored = ignored::given(&matches);
-            Ok(Self { ignored, ..Self::from_arg_matches(&matches)? })
-        });
-        let is_odd = read.as_ref().map_or_else(clap::Error::use_stderr, |options| !options.more_models.is_empty());
-        let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let read = ignored::accepted_by(Self::command())
+            .try_get_matches()
+            .and_then(|matches| {
+                let ignored = ignored::given(&matches);
+                Ok(Self {
+                    ignored,
+                    ..Self::from_arg_matches(&matches)?
+                })
+            });
+        let is_odd = read
+            .as_ref()
+            .map_or_else(clap::Error::use_stderr, |options| {
+                !options.more_models.is_empty()
+            });
+        let words = std::env::args_os()
+            .skip(1)
+            .map(|word| word.to_string_lossy().into_owned());
         let words: Vec<String> = words.take_while(|word| word != "--").collect();
         match mistyped(&words).filter(|_| is_odd) {
-            Some(said) => Err(Self::command().error(clap::error::ErrorKind::InvalidSubcommand, said)),
+            Some(said) => {
+                Err(Self::command().error(clap::error::ErrorKind::InvalidSubcommand, said))
+            }
             None => read.map_err(|mut error| {
                 let long = |value: &ContextValue| match value {
-                    ContextValue::String(word) => Some(shown(word)).filter(|shown| shown.ends_with('…')),
+                    ContextValue::String(word) => {
+                        Some(shown(word)).filter(|shown| shown.ends_with('…'))
+                    }
                     _ => None,
                 };
-                let shortened = error.context().filter_map(|(kind, value)| Some((kind, long(value)?)));
+                let shortened = error
+                    .context()
+                    .filter_map(|(kind, value)| Some((kind, long(value)?)));
                 for (kind, word) in shortened.collect::<Vec<_>>() {
                     error.insert(kind, ContextValue::String(word));
                     error.remove(ContextKind::Suggested);
@@ -200,17 +232,24 @@ impl Options {
 /// The message for a word that resembles a command, if no command is given.
 pub fn mistyped(words: &[String]) -> Option<String> {
     let command = Options::command();
-    let visible = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let visible = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
     let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
     if words.iter().any(|word| names.contains(&word.as_str())) {
         return None;
     }
     // A word with a dot or a folder is the name of a file.
-    let (word, name) = words.iter().filter(|word| !word.contains(['.', '/', '\\'])).find_map(|word| {
-        let name = nearest(word, &names).filter(|name| likeness(word, name) > 0.85)?;
-        Some((word, name))
-    })?;
-    Some(format!("there is no command '{word}'; did you mean '{name}'?"))
+    let (word, name) = words
+        .iter()
+        .filter(|word| !word.contains(['.', '/', '\\']))
+        .find_map(|word| {
+            let name = nearest(word, &names).filter(|name| likeness(word, name) > 0.85)?;
+            Some((word, name))
+        })?;
+    Some(format!(
+        "there is no command '{word}'; did you mean '{name}'?"
+    ))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -228,8 +267,9 @@ pub enum Versions {
 
 /// `1.8` is the recorded version 1.8.0.
 fn versions(text: &str) -> Result<Versions, ParseDirectMlVersionError> {
-    let of_release =
-        |version: &DirectMlVersion| text.contains('.') && version.to_string().starts_with(&format!("{text}."));
+    let of_release = |version: &DirectMlVersion| {
+        text.contains('.') && version.to_string().starts_with(&format!("{text}."))
+    };
     match DirectMlVersion::recorded().find(of_release) {
         _ if text == "all" => Ok(Versions::All),
         Some(version) => Ok(Versions::One(version)),
@@ -244,13 +284,20 @@ fn compile_options(text: &str) -> Result<String, ParseCompileOptionsError> {
 
 /// A number as DxDispatch reads it: `0x2` is 2.
 fn count(text: &str) -> Result<u32, String> {
-    let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16));
-    let number = u32::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'));
+    let (digits, radix) = text
+        .strip_prefix("0x")
+        .map_or((text, 10), |digits| (digits, 16));
+    let number = u32::from_str_radix(digits, radix)
+        .ok()
+        .filter(|_| !digits.starts_with('+'));
     number.ok_or_else(|| format!("must be a number from 0 to {}", u32::MAX))
 }
 
 fn verbosity(text: &str) -> Result<u32, String> {
-    count(text).ok().filter(|&level| level <= 2).ok_or_else(|| "must be 0, 1 or 2".to_owned())
+    count(text)
+        .ok()
+        .filter(|&level| level <= 2)
+        .ok_or_else(|| "must be 0, 1 or 2".to_owned())
 }
 
 #[derive(Subcommand)]

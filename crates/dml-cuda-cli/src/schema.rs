@@ -13,20 +13,30 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
     struct Versioned {
         schema: u32,
     }
-    let unreadable = |error| format!("it is not JSON with a schema: {}", shown(&plain_message(&error)));
+    let unreadable = |error| {
+        format!(
+            "it is not JSON with a schema: {}",
+            shown(&plain_message(&error))
+        )
+    };
     let Versioned { schema } = serde_json::from_str(text).map_err(unreadable)?;
     let release = match schema.cmp(&known) {
         Ordering::Less => "an older",
         Ordering::Equal => return Ok(()),
         Ordering::Greater => "a newer",
     };
-    Err(format!("its schema is {schema}, but must be {known}: {release} release of dml-cuda wrote it"))
+    Err(format!(
+        "its schema is {schema}, but must be {known}: {release} release of dml-cuda wrote it"
+    ))
 }
 
 /// Converts an error of serde to the style of the other messages.
 pub fn plain_message(error: &serde_json::Error) -> String {
     const WORDS: [(&str, &str); 13] = [
-        ("no variant of enum Outcome found in flattened data", "without each, medians, bytes, error or not_compared"),
+        (
+            "no variant of enum Outcome found in flattened data",
+            "without each, medians, bytes, error or not_compared",
+        ),
         ("missing field", "without the member"),
         ("duplicate field", "twice the member"),
         ("unknown variant", "the value"),
@@ -40,18 +50,26 @@ pub fn plain_message(error: &serde_json::Error) -> String {
         ("be f64", "be a number"),
         ("be u", "be a whole number of type u"),
     ];
-    WORDS.iter().fold(error.to_string(), |text, (from, to)| text.replace(from, to))
+    WORDS
+        .iter()
+        .fold(error.to_string(), |text, (from, to)| text.replace(from, to))
 }
 
 /// Whether a text may be a run, of any version: no model replaces it.
 pub fn is_run(text: &str) -> bool {
-    text.trim_start_matches('\u{feff}').trim_start().starts_with('{') && text.contains("\"schema\"")
+    text.trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('{')
+        && text.contains("\"schema\"")
 }
 
 /// FNV-1a, in hexadecimal digits.
 pub fn checksum(bytes: impl IntoIterator<Item = u8>) -> String {
     let add = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, add))
+    format!(
+        "{:016x}",
+        bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, add)
+    )
 }
 
 const BEGIN_OF_MARK: &str = "dml-cuda-report:";
@@ -62,7 +80,13 @@ pub const MARK: &str = "dml-cuda-report:0000000000000000";
 /// The mark by which a report of any format is recognized, unless it was edited: the checksum of all other ASCII
 /// characters except spaces. It outlives other line ends, byte order marks and wrong encodings.
 fn mark(report: &str, place: &str) -> String {
-    BEGIN_OF_MARK.to_owned() + &checksum(report.replace(place, "").bytes().filter(u8::is_ascii_graphic))
+    BEGIN_OF_MARK.to_owned()
+        + &checksum(
+            report
+                .replace(place, "")
+                .bytes()
+                .filter(u8::is_ascii_graphic),
+        )
 }
 
 /// A complete report with its mark.
@@ -72,6 +96,9 @@ pub fn marked(report: &str) -> String {
 
 /// Whether a text is empty, or a report as it was written.
 pub fn is_report(text: &str) -> bool {
-    let at_places = text.match_indices(BEGIN_OF_MARK).filter_map(|(at, _)| text.get(at..at + MARK.len()));
-    text.trim_matches('\u{feff}').trim().is_empty() || at_places.take(9).any(|place| mark(text, place) == place)
+    let at_places = text
+        .match_indices(BEGIN_OF_MARK)
+        .filter_map(|(at, _)| text.get(at..at + MARK.len()));
+    text.trim_matches('\u{feff}').trim().is_empty()
+        || at_places.take(9).any(|place| mark(text, place) == place)
 }

@@ -13,13 +13,19 @@ pub fn on_end(ended: fn(i32)) {
         #[cfg(unix)]
         {
             use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-            let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
+            let wanted = [SIGINT, SIGTERM, SIGHUP]
+                .into_iter()
+                .filter(|&signal| !is_ignored(signal));
             // Without a thread, signals must keep their effect: they are taken when it waits for them.
             let (send, receive) = std::sync::mpsc::channel::<signal_hook::iterator::Signals>();
-            let handle =
-                move || receive.iter().for_each(|mut all| all.forever().for_each(|signal| ended(128 + signal)));
+            let handle = move || {
+                receive
+                    .iter()
+                    .for_each(|mut all| all.forever().for_each(|signal| ended(128 + signal)))
+            };
             if std::thread::Builder::new().spawn(handle).is_ok() {
-                let _ = signal_hook::iterator::Signals::new(wanted).map(|signals| send.send(signals));
+                let _ =
+                    signal_hook::iterator::Signals::new(wanted).map(|signals| send.send(signals));
             }
         }
         #[cfg(not(unix))]
@@ -43,5 +49,7 @@ pub fn outlive_limits() {
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    ignored
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -46,20 +46,38 @@ struct Found {
 }
 
 /// Times the layouts of a file, or drawn ones. Opens the files before the device.
-pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Result<ExitCode, String> {
+pub fn tune(
+    options: &Tune,
+    open: impl FnOnce() -> Result<Device, String>,
+) -> Result<ExitCode, String> {
     let layouts = match &options.layouts {
         Some(path) => layouts::read(path)?,
         None => layouts::draw(options.seed, options.count),
     };
     let create = |path: &PathBuf| {
-        let open = |()| OpenOptions::new().write(true).create_new(!whole_file::is_stream(path)).open(path);
-        let file = whole_file::has_folder(path).map(open).and_then(|file| file.map_err(|error| error.to_string()));
+        let open = |()| {
+            OpenOptions::new()
+                .write(true)
+                .create_new(!whole_file::is_stream(path))
+                .open(path)
+        };
+        let file = whole_file::has_folder(path)
+            .map(open)
+            .and_then(|file| file.map_err(|error| error.to_string()));
         file.map_err(|error| format!("{} cannot be written: {error}", shown_path(path)))
     };
     let mut file = options.output.as_ref().map(create).transpose()?;
     // Without a GPU no empty file stays.
     let is_new = |path: &&PathBuf| !whole_file::is_stream(path);
-    let device = &open().inspect_err(|_| drop(options.output.as_ref().filter(is_new).map(std::fs::remove_file)))?;
+    let device = &open().inspect_err(|_| {
+        drop(
+            options
+                .output
+                .as_ref()
+                .filter(is_new)
+                .map(std::fs::remove_file),
+        )
+    })?;
     let (mut csv, mut written) = (HEADER.to_owned(), write(&mut file, HEADER));
     let gpu = Gpu::new(device).map_err(|error| error.to_string())?;
     let mut found = Found::default();
@@ -70,34 +88,69 @@ pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Re
                 written = written.and_then(|()| write(&mut file, &rows));
             }
             Err(error) => {
-                complain!("NOTE: layout {}, {}, is left out: {error}", n + 1, layout.columns().replace(',', " "))
+                complain!(
+                    "NOTE: layout {}, {}, is left out: {error}",
+                    n + 1,
+                    layout.columns().replace(',', " ")
+                )
             }
         }
         if (n + 1) % STEP == 0 {
-            let [copying, in_place] = MODES.map(|(mode, _)| found.losses.get(mode).map_or(0.0, |ratios| mean(ratios)));
+            let [copying, in_place] =
+                MODES.map(|(mode, _)| found.losses.get(mode).map_or(0.0, |ratios| mean(ratios)));
             let losses = format!("loss {copying:.4} copying, {in_place:.4} in place");
             complain!("{} of {} layouts, {losses}", n + 1, layouts.len());
         }
     }
     say!("{device}: the time of the chosen kernel / the time of the fastest")?;
-    say!("{:28} {:>8} {:>8} {:>8} {:>9} {:>7}", "layouts", "count", "mean", "over 5 %", "over 25 %", "worst")?;
+    say!(
+        "{:28} {:>8} {:>8} {:>8} {:>9} {:>7}",
+        "layouts",
+        "count",
+        "mean",
+        "over 5 %",
+        "over 25 %",
+        "worst"
+    )?;
     for (name, ratios) in found.losses {
-        let over = |limit: f64| mean(&ratios.iter().map(|ratio| f64::from(*ratio > limit)).collect::<Vec<_>>()) * 100.0;
+        let over = |limit: f64| {
+            mean(
+                &ratios
+                    .iter()
+                    .map(|ratio| f64::from(*ratio > limit))
+                    .collect::<Vec<_>>(),
+            ) * 100.0
+        };
         let (count, over_5, over_25) = (ratios.len(), over(1.05), over(1.25));
         let (mean, worst) = (mean(&ratios), ratios.iter().copied().fold(1.0, f64::max));
         say!("{name:28} {count:>8} {mean:>8.4} {over_5:>6.1} % {over_25:>7.1} % {worst:>7.2}")?;
     }
     say!("\nslower specialized: the specialized time / the generic time")?;
-    say!("{:36} {:>8} {:>8} {:>8} {:>7}", "kernel", "count", "mean", "slower", "worst")?;
+    say!(
+        "{:36} {:>8} {:>8} {:>8} {:>7}",
+        "kernel",
+        "count",
+        "mean",
+        "slower",
+        "worst"
+    )?;
     for (kernel, ratios) in found.specialized {
         let worst = ratios.iter().copied().fold(1.0, f64::max);
         let slower = ratios.iter().filter(|ratio| **ratio > SLOWER).count();
         if slower > 0 {
-            say!("{kernel:36} {:>8} {:>8.4} {slower:>8} {worst:>7.2}", ratios.len(), mean(&ratios))?;
+            say!(
+                "{kernel:36} {:>8} {:>8.4} {slower:>8} {worst:>7.2}",
+                ratios.len(),
+                mean(&ratios)
+            )?;
         }
     }
     if let (Err(error), Some(path)) = (written, &options.output) {
-        return Err(format!("{}: {error}{}", shown_path(path), whole_file::save_elsewhere(path, csv.as_bytes())));
+        return Err(format!(
+            "{}: {error}{}",
+            shown_path(path),
+            whole_file::save_elsewhere(path, csv.as_bytes())
+        ));
     }
     match found.wrong {
         0 => Ok(ExitCode::SUCCESS),
@@ -108,7 +161,8 @@ pub fn tune(options: &Tune, open: impl FnOnce() -> Result<Device, String>) -> Re
 /// Writes whole lines at once, so that an interrupted run leaves a file that can be read.
 fn write(file: &mut Option<File>, text: &str) -> Result<(), String> {
     let Some(file) = file else { return Ok(()) };
-    file.write_all(text.as_bytes()).map_err(|error| format!("the times cannot be written: {error}"))
+    file.write_all(text.as_bytes())
+        .map_err(|error| format!("the times cannot be written: {error}"))
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -120,9 +174,14 @@ fn timed(layout: &Layout, device: &Device, gpu: &Gpu, found: &mut Found) -> Resu
     let operator = device.create_operator(layout.desc())?;
     let copy = copied(layout, device, gpu)?;
     let (cpu, mut random) = (Device::cpu(), Random(7));
-    let sizes: Vec<usize> = operator.tensors().map(|(_, desc)| desc.total_tensor_size_in_bytes as usize).collect();
+    let sizes: Vec<usize> = operator
+        .tensors()
+        .map(|(_, desc)| desc.total_tensor_size_in_bytes as usize)
+        .collect();
     let most = u64::from(layout.sizes[layout.axis]) + 1;
-    let lengths: Vec<u32> = (0..sizes[1] / 4).map(|_| (random.next() % most) as u32).collect();
+    let lengths: Vec<u32> = (0..sizes[1] / 4)
+        .map(|_| (random.next() % most) as u32)
+        .collect();
     // Byte by byte, the numbers of a large tensor would take longer than everything else.
     let numbers: Vec<u64> = (0..sizes[0].div_ceil(8)).map(|_| random.next()).collect();
     let input: &[u8] = &bytemuck::cast_slice(&numbers)[..sizes[0]];
@@ -137,12 +196,22 @@ fn timed(layout: &Layout, device: &Device, gpu: &Gpu, found: &mut Found) -> Resu
     let [mut expected, mut result] = [(); 2].map(|()| vec![0; sizes[2]]);
     for (mode, in_place) in MODES {
         let kernels = device.measure_kernels(&operator, in_place)?;
-        let Some(fastest) = kernels.iter().map(|kernel| kernel.time).min() else { continue };
+        let Some(fastest) = kernels.iter().map(|kernel| kernel.time).min() else {
+            continue;
+        };
         let before = if in_place { input } else { &output };
         run(&operator_of_cpu, &on_cpu, before, in_place, &mut expected)?;
         for (n, measured) in kernels.iter().enumerate() {
-            let MeasuredKernel { kernel, variant, alignment, estimate, time, specialized_time, operator, .. } =
-                measured;
+            let MeasuredKernel {
+                kernel,
+                variant,
+                alignment,
+                estimate,
+                time,
+                specialized_time,
+                operator,
+                ..
+            } = measured;
             run(operator, &on_gpu, before, in_place, &mut result)?;
             if result != expected {
                 found.wrong += 1;
@@ -151,10 +220,17 @@ fn timed(layout: &Layout, device: &Device, gpu: &Gpu, found: &mut Found) -> Resu
             let microseconds = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e6);
             if let Some(specialized) = specialized_time {
                 let ratio = specialized.as_secs_f64() / time.as_secs_f64();
-                found.specialized.entry(kernel.clone()).or_default().push(ratio);
+                found
+                    .specialized
+                    .entry(kernel.clone())
+                    .or_default()
+                    .push(ratio);
             }
             let specialized = specialized_time.map(microseconds).unwrap_or_default();
-            let (estimate, time) = (microseconds(estimate.unwrap_or_default()), microseconds(*time));
+            let (estimate, time) = (
+                microseconds(estimate.unwrap_or_default()),
+                microseconds(*time),
+            );
             let (columns, chosen) = (layout.columns(), if n == 0 { "yes" } else { "no" });
             rows += &format!(
                 "{columns},{mode},{kernel},{variant},{alignment},{estimate},{time},{specialized},{chosen},{copy:.3}\n"
@@ -173,10 +249,27 @@ fn copied(layout: &Layout, device: &Device, gpu: &Gpu) -> Result<f64> {
     const CACHES: u64 = 150 << 20;
     let bytes = layout.elements() * u64::from(layout.width);
     let sets = CACHES.div_ceil(2 * bytes).clamp(1, 48) as u32;
-    let buffers = || (0..sets).map(|_| device.create_buffer(bytes)).collect::<Result<Vec<_>, _>>();
+    let buffers = || {
+        (0..sets)
+            .map(|_| device.create_buffer(bytes))
+            .collect::<Result<Vec<_>, _>>()
+    };
     let (from, to) = (buffers()?, buffers()?);
-    let times = Repeated { iterations: 6, repeat: sets, adapter: None };
-    let samples = gpu.fastest(&Memory { from: &from, to: &to, bytes }, &[Kind::Copy], &[Way::InGraph], &times)?;
+    let times = Repeated {
+        iterations: 6,
+        repeat: sets,
+        adapter: None,
+    };
+    let samples = gpu.fastest(
+        &Memory {
+            from: &from,
+            to: &to,
+            bytes,
+        },
+        &[Kind::Copy],
+        &[Way::InGraph],
+        &times,
+    )?;
     Ok(median(&samples.gpu) * 1e3)
 }
 
@@ -190,6 +283,8 @@ fn run(
 ) -> Result<()> {
     output.write(0, before)?;
     let input = if in_place { output } else { input };
-    operator.bind(&[input.into(), lengths.into()], output)?.dispatch(&output.device().create_stream()?)?;
+    operator
+        .bind(&[input.into(), lengths.into()], output)?
+        .dispatch(&output.device().create_stream()?)?;
     Ok(output.read(0, result)?)
 }

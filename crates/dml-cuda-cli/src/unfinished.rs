@@ -51,7 +51,9 @@ fn make(path: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> io::Result
 
 /// Makes a folder, and those that it is in, unless they are there.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
-    let missing = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
+    let missing = folder
+        .ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
     for folder in missing.collect::<Vec<_>>().into_iter().rev() {
         match make(folder, |folder| fs::create_dir(folder)) {
             Err(error) if error.kind() == AlreadyExists && folder.is_dir() => {}
@@ -68,8 +70,13 @@ pub fn fill(folder: &Path, fill: impl FnOnce() -> Result<(), String>) -> Result<
         make_folder(folder).map_err(message)?;
         // One process makes this file, and has it until the folder is full.
         let claim = folder.join(".dml-cuda-unfinished");
-        make(&claim, |claim| fs::File::create_new(claim).map(drop)).map_err(|error| match error.kind() {
-            AlreadyExists => "it is being filled by another process, or by one that was killed, but must be new".into(),
+        make(&claim, |claim| fs::File::create_new(claim).map(drop)).map_err(|error| match error
+            .kind()
+        {
+            AlreadyExists => {
+                "it is being filled by another process, or by one that was killed, but must be new"
+                    .into()
+            }
             _ => message(error),
         })?;
         if fs::read_dir(folder).map_err(message)?.count() > 1 {

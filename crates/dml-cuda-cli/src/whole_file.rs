@@ -25,20 +25,29 @@ fn with_advice(target: &Path) -> impl Fn(io::Error) -> String + '_ {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let there = what_is_at(path)?;
     if there == There::File && holds(path, schema::is_run) {
-        return Err("it is a results file, which only --overwrite replaces; choose another name".to_owned());
+        return Err(
+            "it is a results file, which only --overwrite replaces; choose another name".to_owned(),
+        );
     }
     all_or_nothing(|| {
         make_folder(folder(path)).map_err(|error| error.to_string())?;
-        put(path, there, bytes).map_err(with_advice(path)).map_err(|error| match there {
-            // The older bytes may be lost, so the new ones must not be.
-            There::File => error + &save_elsewhere(path, bytes),
-            There::Nothing | There::Stream => error,
-        })
+        put(path, there, bytes)
+            .map_err(with_advice(path))
+            .map_err(|error| match there {
+                // The older bytes may be lost, so the new ones must not be.
+                There::File => error + &save_elsewhere(path, bytes),
+                There::Nothing | There::Stream => error,
+            })
     })
 }
 
 /// Writes a run or a report, a new file or over an older one. `is_run` says whether a file is a run.
-pub fn write_result(path: &Path, bytes: &[u8], overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
+pub fn write_result(
+    path: &Path,
+    bytes: &[u8],
+    overwrite: bool,
+    is_run: fn(&Path) -> bool,
+) -> Result<(), String> {
     let there = may_write_result(path, overwrite, is_run)?;
     all_or_nothing(|| put(path, there, bytes).map_err(with_advice(path)))
 }
@@ -51,51 +60,88 @@ pub fn write_own(path: &Path, bytes: &[u8]) -> Result<(), String> {
 /// Saves a result that cannot be under its name: next to it, or in the temporary folder. The end of the error says
 /// where.
 pub fn save_elsewhere(path: &Path, bytes: &[u8]) -> String {
-    let name = format!("-{}", path.file_name().unwrap_or_default().to_string_lossy());
+    let name = format!(
+        "-{}",
+        path.file_name().unwrap_or_default().to_string_lossy()
+    );
     let beside = (!is_stream(path)).then(|| whole(folder(path)));
-    let saved = beside.into_iter().chain([std::env::temp_dir()]).find_map(|folder| {
-        let mut file = tempfile::Builder::new().prefix("dml-cuda-").suffix(&name).tempfile_in(folder).ok()?;
-        file.write_all(bytes).ok()?;
-        Some(file.keep().ok()?.1)
-    });
+    let saved = beside
+        .into_iter()
+        .chain([std::env::temp_dir()])
+        .find_map(|folder| {
+            let mut file = tempfile::Builder::new()
+                .prefix("dml-cuda-")
+                .suffix(&name)
+                .tempfile_in(folder)
+                .ok()?;
+            file.write_all(bytes).ok()?;
+            Some(file.keep().ok()?.1)
+        });
     // Without the mark of long paths.
     let shown = |path: PathBuf| shown_path(&path).trim_start_matches(r"\\?\").to_owned();
-    saved.map_or_else(String::new, |path| format!("; it is saved as {}", shown(path)))
+    saved.map_or_else(String::new, |path| {
+        format!("; it is saved as {}", shown(path))
+    })
 }
 
 /// Fails if a result's folder is not there: it may be misspelt, so no result makes one.
 pub fn has_folder(path: &Path) -> Result<(), String> {
     let folder = folder(path);
-    folder.is_dir().then_some(()).ok_or_else(|| format!("the folder {} is not there", shown_path(folder)))
+    folder
+        .is_dir()
+        .then_some(())
+        .ok_or_else(|| format!("the folder {} is not there", shown_path(folder)))
 }
 
 /// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
-fn may_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<There, String> {
+fn may_write_result(
+    path: &Path,
+    overwrite: bool,
+    is_run: fn(&Path) -> bool,
+) -> Result<There, String> {
     let there = what_is_at(path)?;
     has_folder(path)?;
     if there != There::File {
         return Ok(there);
     }
     if !overwrite {
-        return Err("it exists, but must be new; --overwrite replaces results and reports".to_owned());
+        return Err(
+            "it exists, but must be new; --overwrite replaces results and reports".to_owned(),
+        );
     }
     // Open, it stays readable until it is known for what it is.
     let _open = open(path).map_err(with_advice(path))?;
     if !is_run(path) && !holds(path, schema::is_report) {
-        return Err("it is neither a results file nor a report, which is all that --overwrite replaces".to_owned());
+        return Err(
+            "it is neither a results file nor a report, which is all that --overwrite replaces"
+                .to_owned(),
+        );
     }
     Ok(there)
 }
 
 /// Fails if a result may not be written there, if what is there cannot be written, or if no file can be made in the
 /// folder.
-pub fn can_write_result(path: &Path, overwrite: bool, is_run: fn(&Path) -> bool) -> Result<(), String> {
+pub fn can_write_result(
+    path: &Path,
+    overwrite: bool,
+    is_run: fn(&Path) -> bool,
+) -> Result<(), String> {
     match may_write_result(path, overwrite, is_run)? {
         There::Stream => Ok(()),
-        There::File => OpenOptions::new().write(true).open(path).map(drop).map_err(with_advice(path)),
+        There::File => OpenOptions::new()
+            .write(true)
+            .open(path)
+            .map(drop)
+            .map_err(with_advice(path)),
         There::Nothing => {
             let made = tempfile::tempfile_in(folder(path)).map(drop);
-            made.map_err(|error| format!("no file can be made in the folder {}: {error}", shown_path(folder(path))))
+            made.map_err(|error| {
+                format!(
+                    "no file can be made in the folder {}: {error}",
+                    shown_path(folder(path))
+                )
+            })
         }
     }
 }
@@ -107,7 +153,10 @@ pub fn is_stream(path: &Path) -> bool {
 
 /// Whether a path is the file of standard output. Writing it a second time would lose what is printed.
 fn is_stdout(path: &Path) -> bool {
-    matches!(path.to_str(), Some("-" | "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1"))
+    matches!(
+        path.to_str(),
+        Some("-" | "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1")
+    )
 }
 
 /// What is under a name that may be written.
@@ -120,7 +169,12 @@ enum There {
 
 /// What is under a name. Fails if it may not be written.
 fn what_is_at(path: &Path) -> Result<There, String> {
-    if path.as_os_str().as_encoded_bytes().last().is_some_and(|&last| std::path::is_separator(last.into())) {
+    if path
+        .as_os_str()
+        .as_encoded_bytes()
+        .last()
+        .is_some_and(|&last| std::path::is_separator(last.into()))
+    {
         return Err("it is a folder, but must be a file".to_owned());
     }
     // Windows finds its devices, such as NUL and CON, in every folder.
@@ -140,17 +194,26 @@ fn what_is_at(path: &Path) -> Result<There, String> {
 }
 
 fn holds(target: &Path, is_it: fn(&str) -> bool) -> bool {
-    read_regular(target).and_then(text).is_ok_and(|text| is_it(&text))
+    read_regular(target)
+        .and_then(text)
+        .is_ok_and(|text| is_it(&text))
 }
 
 fn folder(target: &Path) -> &Path {
-    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    target
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// A folder's whole path: on Windows with the mark by which it may be longer than 260 characters, elsewhere as it is
 /// written.
 fn whole(folder: &Path) -> PathBuf {
-    let found = if cfg!(windows) { folder.canonicalize() } else { std::path::absolute(folder) };
+    let found = if cfg!(windows) {
+        folder.canonicalize()
+    } else {
+        std::path::absolute(folder)
+    };
     found.unwrap_or_else(|_| folder.to_owned())
 }
 
@@ -158,9 +221,15 @@ fn put(path: &Path, there: There, bytes: &[u8]) -> io::Result<()> {
     match there {
         There::Nothing => create(path, bytes),
         There::File => overwrite(path, bytes),
-        There::Stream if is_stdout(path) => out::with(|out| out.write_all(bytes)).map_err(io::Error::other),
+        There::Stream if is_stdout(path) => {
+            out::with(|out| out.write_all(bytes)).map_err(io::Error::other)
+        }
         // A pipe may wait for its reader, and a signal ends that.
-        There::Stream => OpenOptions::new().write(true).truncate(true).open(path)?.write_all(bytes),
+        There::Stream => OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(path)?
+            .write_all(bytes),
     }
 }
 
@@ -208,7 +277,9 @@ fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn begin(folder: &Path) -> io::Result<NamedTempFile> {
     let mut unfinished = unfinished();
     // Its mode is that of any new file. An error does not have its name.
-    let file = tempfile::Builder::new().prefix(".dml-cuda-").make_in(folder, |path| File::create_new(path))?;
+    let file = tempfile::Builder::new()
+        .prefix(".dml-cuda-")
+        .make_in(folder, |path| File::create_new(path))?;
     unfinished.push(file.path().to_owned());
     Ok(file)
 }

@@ -11,9 +11,19 @@ use crate::resource::is_image;
 use crate::Dispatchable;
 
 pub enum Command {
-    Dispatch { dispatchable: String, bindings: Bindings },
-    Print { resource: String, verbose: bool },
-    WriteFile { resource: String, target_path: String, dimensions: Vec<u32> },
+    Dispatch {
+        dispatchable: String,
+        bindings: Bindings,
+    },
+    Print {
+        resource: String,
+        verbose: bool,
+    },
+    WriteFile {
+        resource: String,
+        target_path: String,
+        dimensions: Vec<u32>,
+    },
 }
 
 /// The resource at each bind point, such as `OutputTensor`.
@@ -23,7 +33,9 @@ impl Command {
     /// The resource that a dispatch writes, if the command binds it.
     pub fn output(&self) -> Option<&str> {
         match self {
-            Self::Dispatch { bindings, .. } => bindings.get("OutputTensor").map(|source| source.resource.as_str()),
+            Self::Dispatch { bindings, .. } => bindings
+                .get("OutputTensor")
+                .map(|source| source.resource.as_str()),
             _ => None,
         }
     }
@@ -31,8 +43,13 @@ impl Command {
     /// The resources that the command uses.
     pub fn resources(&self) -> HashSet<&str> {
         match self {
-            Self::Dispatch { bindings, .. } => bindings.values().map(|source| source.resource.as_str()).collect(),
-            Self::Print { resource, .. } | Self::WriteFile { resource, .. } => HashSet::from([resource.as_str()]),
+            Self::Dispatch { bindings, .. } => bindings
+                .values()
+                .map(|source| source.resource.as_str())
+                .collect(),
+            Self::Print { resource, .. } | Self::WriteFile { resource, .. } => {
+                HashSet::from([resource.as_str()])
+            }
         }
     }
 }
@@ -51,7 +68,8 @@ impl Source {
     /// The byte of the resource at which the range begins.
     pub fn offset_in_bytes(&self, data_type: Option<TensorDataType>) -> Option<u64> {
         let of_type = data_type.map(|data_type| u64::from(data_type.size_in_bits() / 8));
-        self.offset.checked_mul(self.element_size.or(of_type).unwrap_or(1))
+        self.offset
+            .checked_mul(self.element_size.or(of_type).unwrap_or(1))
     }
 }
 
@@ -61,55 +79,89 @@ pub type Names<'a, T = ()> = HashMap<&'a str, T>;
 /// One of these names, and what it names.
 fn known<'a, T>(name: &Node, names: &'a Names<T>, what: &str) -> Result<(String, &'a T)> {
     let text = name.string()?;
-    names.get(text).map(|named| (text.to_owned(), named)).ok_or_else(|| {
-        let mut names: Vec<&str> = names.keys().copied().collect();
-        names.sort_unstable();
-        name.unknown(format!("the name of a {what} of this model"), &names)
-    })
+    names
+        .get(text)
+        .map(|named| (text.to_owned(), named))
+        .ok_or_else(|| {
+            let mut names: Vec<&str> = names.keys().copied().collect();
+            names.sort_unstable();
+            name.unknown(format!("the name of a {what} of this model"), &names)
+        })
 }
 
 /// Reads a command.
-pub fn read(node: &Node, resources: &Names, dispatchables: &Names<&Dispatchable>) -> Result<Command> {
+pub fn read(
+    node: &Node,
+    resources: &Names,
+    dispatchables: &Names<&Dispatchable>,
+) -> Result<Command> {
     node.walk(&["command"])?;
     let type_node = node.require("type")?;
-    let resource = || known(&node.require("resource")?, resources, "resource").map(|(name, ())| name);
+    let resource =
+        || known(&node.require("resource")?, resources, "resource").map(|(name, ())| name);
     match type_node.string()?.to_ascii_lowercase().as_str() {
         "dispatch" => {
-            let (dispatchable, named) = known(&node.require("dispatchable")?, dispatchables, "dispatchable")?;
+            let (dispatchable, named) = known(
+                &node.require("dispatchable")?,
+                dispatchables,
+                "dispatchable",
+            )?;
             let bound = node.require("bindings")?;
             let bindings = bindings(&bound, resources, &named.desc)?;
-            let is_bound = |point: &&str| bindings.contains_key(*point) || named.bindings.contains_key(*point);
+            let is_bound =
+                |point: &&str| bindings.contains_key(*point) || named.bindings.contains_key(*point);
             match bind_points(&named.desc).find(|point| !is_bound(point)) {
-                Some(point) => Err(bound.error(format!("without {point}"), "an object that binds it")),
-                None => Ok(Command::Dispatch { dispatchable, bindings }),
+                Some(point) => {
+                    Err(bound.error(format!("without {point}"), "an object that binds it"))
+                }
+                None => Ok(Command::Dispatch {
+                    dispatchable,
+                    bindings,
+                }),
             }
         }
         "print" => Ok(Command::Print {
             resource: resource()?,
-            verbose: node.get("verbose").map_or(Ok(false), |node| node.boolean())?,
+            verbose: node
+                .get("verbose")
+                .map_or(Ok(false), |node| node.boolean())?,
         }),
         "writefile" => Ok(Command::WriteFile {
             resource: resource()?,
             target_path: target_path(&node.require("targetPath")?)?,
             dimensions: node.optional_list("dimensions")?.unwrap_or_default(),
         }),
-        _ => Err(type_node.unknown("dispatch, print or writeFile", &["dispatch", "print", "writeFile"])),
+        _ => Err(type_node.unknown(
+            "dispatch, print or writeFile",
+            &["dispatch", "print", "writeFile"],
+        )),
     }
 }
 
 fn target_path(node: &Node) -> Result<String> {
     let path = node.string()?;
     if is_image(path) {
-        return Err(node.error(format!("{}, an image", node.kind()), "another file: dml-cuda writes no images"));
+        return Err(node.error(
+            format!("{}, an image", node.kind()),
+            "another file: dml-cuda writes no images",
+        ));
     }
     let is_of_windows = path.starts_with(r"\\")
         || matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     if is_of_windows && !cfg!(windows) {
-        return Err(node.error(node.kind(), "a path without a drive or a server: only Windows has them"));
+        return Err(node.error(
+            node.kind(),
+            "a path without a drive or a server: only Windows has them",
+        ));
     }
     // `C:` names a drive. DxDispatch does not fail if it cannot write.
-    if path.contains(['<', '>', '|', '?', '*']) || path.chars().skip(2).any(|character| character == ':') {
-        node.differs(node.kind(), "a name that Windows takes, without <, >, |, ?, * and :");
+    if path.contains(['<', '>', '|', '?', '*'])
+        || path.chars().skip(2).any(|character| character == ':')
+    {
+        node.differs(
+            node.kind(),
+            "a name that Windows takes, without <, >, |, ?, * and :",
+        );
     }
     Ok(path.to_owned())
 }
@@ -123,7 +175,10 @@ pub fn bindings(node: &Node, resources: &Names, desc: &OperatorDesc) -> Result<B
             let required = format!("one of {}", points.join(", "));
             return Err(source.error("no bind point", required) + &or_nearest(point, &points));
         }
-        if bindings.insert(point.to_owned(), binding(&source, resources)?).is_some() {
+        if bindings
+            .insert(point.to_owned(), binding(&source, resources)?)
+            .is_some()
+        {
             return Err(source.error("given a second time", "given once"));
         }
     }
@@ -132,7 +187,9 @@ pub fn bindings(node: &Node, resources: &Names, desc: &OperatorDesc) -> Result<B
 
 /// The names of what an operator is bound to.
 fn bind_points(desc: &OperatorDesc) -> impl Iterator<Item = &'static str> {
-    TensorRole::of(desc.operator_type()).iter().map(|role| role.name())
+    TensorRole::of(desc.operator_type())
+        .iter()
+        .map(|role| role.name())
 }
 
 fn binding(node: &Node, resources: &Names) -> Result<Source> {
@@ -140,7 +197,10 @@ fn binding(node: &Node, resources: &Names) -> Result<Source> {
         // DxDispatch accepts a list at every bind point. The bind points of these operators take one resource.
         let mut sources = node.each(|source| {
             if source.is_array() {
-                source.refuse(source.kind(), "a name or an object, because DxDispatch reads no list in a list");
+                source.refuse(
+                    source.kind(),
+                    "a name or an object, because DxDispatch reads no list in a list",
+                );
             }
             Ok(binding(source, resources))
         })?;
@@ -150,15 +210,28 @@ fn binding(node: &Node, resources: &Names) -> Result<Source> {
         };
     }
     if !matches!(node.kind(), Kind::Object(_)) {
-        return Ok(Source { resource: known(node, resources, "resource")?.0, offset: 0, element_size: None });
+        return Ok(Source {
+            resource: known(node, resources, "resource")?.0,
+            offset: 0,
+            element_size: None,
+        });
     }
     node.walk(&["binding"])?;
     let (resource, ()) = known(&node.require("name")?, resources, "resource")?;
-    if let Some(counter) = node.get("counter").filter(|counter| known(counter, resources, "resource").is_err()) {
+    if let Some(counter) = node
+        .get("counter")
+        .filter(|counter| known(counter, resources, "resource").is_err())
+    {
         counter.refuse(counter.kind(), "the name of a resource");
     }
     node.optional::<u64>("elementCount")?;
     let offset = node.optional("elementOffset")?.unwrap_or(0);
-    let element_size = node.optional("elementSizeInBytes")?.filter(|&size| size > 0);
-    Ok(Source { resource, offset, element_size })
+    let element_size = node
+        .optional("elementSizeInBytes")?
+        .filter(|&size| size > 0);
+    Ok(Source {
+        resource,
+        offset,
+        element_size,
+    })
 }

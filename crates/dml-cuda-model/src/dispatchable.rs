@@ -1,8 +1,8 @@
 //! Dispatchables: operator descriptors as DxDispatch writes them.
 
 use dml_cuda::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc, TensorDataType,
-    TensorFlags,
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc,
+    TensorDataType, TensorFlags,
 };
 
 use crate::json::Result;
@@ -20,7 +20,10 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
         }
         _ => {}
     }
-    let absent = || node.walk(&["dispatchable"]).and_then(|()| node.require("type"));
+    let absent = || {
+        node.walk(&["dispatchable"])
+            .and_then(|()| node.require("type"))
+    };
     let type_node = lower.or(upper).map_or_else(absent, Ok)?;
     let name = type_node.string()?;
     let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators that dml-cuda has";
@@ -34,7 +37,8 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
         // Other operators of DirectML are none of these, misspelt.
         let names = OperatorType::ALL.iter().map(|operator| operator.name());
         let meant: Vec<&str> = names.filter(|known| likeness(name, known) > 0.95).collect();
-        return Err(type_node.error(format!("{}{what}", type_node.kind()), only) + &or_nearest(name, &meant));
+        return Err(type_node.error(format!("{}{what}", type_node.kind()), only)
+            + &or_nearest(name, &meant));
     };
     if let Some(bindings) = node.get("bindings") {
         let required = "left out, because DxDispatch binds these when it initializes and not when it dispatches";
@@ -48,7 +52,13 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
             let output_tensor = tensor(&desc.require("OutputTensor")?)?;
             let value_start = value::scalar(&desc.require("ValueStart")?, value_data_type)?;
             let value_delta = value::scalar(&desc.require("ValueDelta")?, value_data_type)?;
-            Ok(FillValueSequenceDesc { output_tensor, value_data_type, value_start, value_delta }.into())
+            Ok(FillValueSequenceDesc {
+                output_tensor,
+                value_data_type,
+                value_start,
+                value_delta,
+            }
+            .into())
         }
         OperatorType::ReverseSubsequences => {
             let desc = desc("reverse")?;
@@ -56,7 +66,13 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
             let sequence_lengths_tensor = tensor(&desc.require("SequenceLengthsTensor")?)?;
             let output_tensor = tensor(&desc.require("OutputTensor")?)?;
             let axis = desc.require("Axis")?.unsigned()?;
-            Ok(ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis }.into())
+            Ok(ReverseSubsequencesDesc {
+                input_tensor,
+                sequence_lengths_tensor,
+                output_tensor,
+                axis,
+            }
+            .into())
         }
         _ => Err(type_node.error(type_node.kind(), only)),
     }
@@ -64,11 +80,15 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
 
 /// A name of `DML_TENSOR_DATA_TYPE`, full or abbreviated.
 pub fn data_type(node: &Node) -> Result<TensorDataType> {
-    let names: Vec<&str> = TensorDataType::ALL.iter().map(|data_type| data_type.name()).collect();
+    let names: Vec<&str> = TensorDataType::ALL
+        .iter()
+        .map(|data_type| data_type.name())
+        .collect();
     let name = node.string()?;
     name.parse().map_err(|_| {
         let short = name.rsplit('_').next().unwrap_or(name);
-        node.error(node.kind(), "a DML_TENSOR_DATA_TYPE, such as FLOAT32") + &or_nearest(short, &names)
+        node.error(node.kind(), "a DML_TENSOR_DATA_TYPE, such as FLOAT32")
+            + &or_nearest(short, &names)
     })
 }
 
@@ -83,25 +103,35 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
         }
     }
     let sizes: Vec<u32> = desc.require("Sizes")?.each(|size| size.unsigned())?;
-    let count = desc.optional::<u32>("DimensionCount")?.filter(|count| *count as usize != sizes.len());
+    let count = desc
+        .optional::<u32>("DimensionCount")?
+        .filter(|count| *count as usize != sizes.len());
     if let (Some(found), Some(count)) = (count, desc.get("DimensionCount")) {
         return Err(count.error(found, format!("{}, the number of Sizes", sizes.len())));
     }
-    let strides = desc.optional_list("Strides")?.filter(|strides| !strides.is_empty());
+    let strides = desc
+        .optional_list("Strides")?
+        .filter(|strides| !strides.is_empty());
     let data_type = data_type(&desc.require("DataType")?)?;
     let mut tensor = match &strides {
-        Some(strides) if strides.len() == sizes.len() => BufferTensorDesc::strided(data_type, &sizes, strides),
-        // A wrong number of strides has no size: that they are wrong is one error.
-        Some(strides) => {
-            BufferTensorDesc { strides: Some(strides.clone()), ..BufferTensorDesc::packed(data_type, &sizes) }
+        Some(strides) if strides.len() == sizes.len() => {
+            BufferTensorDesc::strided(data_type, &sizes, strides)
         }
+        // A wrong number of strides has no size: that they are wrong is one error.
+        Some(strides) => BufferTensorDesc {
+            strides: Some(strides.clone()),
+            ..BufferTensorDesc::packed(data_type, &sizes)
+        },
         None => BufferTensorDesc::packed(data_type, &sizes),
     };
     if let Some(total) = desc.optional("TotalTensorSizeInBytes")? {
         tensor.total_tensor_size_in_bytes = total;
     }
-    tensor.guaranteed_base_offset_alignment = desc.optional("GuaranteedBaseOffsetAlignment")?.unwrap_or(0);
-    tensor.flags = desc.get("Flags").map_or(Ok(TensorFlags::None), |node| flags(&node))?;
+    tensor.guaranteed_base_offset_alignment =
+        desc.optional("GuaranteedBaseOffsetAlignment")?.unwrap_or(0);
+    tensor.flags = desc
+        .get("Flags")
+        .map_or(Ok(TensorFlags::None), |node| flags(&node))?;
     Ok(tensor)
 }
 
@@ -110,7 +140,13 @@ fn flags(node: &Node) -> Result<TensorFlags> {
     let flags = node.each_or_itself(|flag| match flag.string()? {
         "DML_TENSOR_FLAG_NONE" | "NONE" => Ok(TensorFlags::None),
         "DML_TENSOR_FLAG_OWNED_BY_DML" | "OWNED_BY_DML" => Ok(TensorFlags::OwnedByDml),
-        _ => Err(flag.unknown("DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML", &["NONE", "OWNED_BY_DML"])),
+        _ => Err(flag.unknown(
+            "DML_TENSOR_FLAG_NONE or DML_TENSOR_FLAG_OWNED_BY_DML",
+            &["NONE", "OWNED_BY_DML"],
+        )),
     })?;
-    Ok(flags.into_iter().find(|flag| *flag != TensorFlags::None).unwrap_or(TensorFlags::None))
+    Ok(flags
+        .into_iter()
+        .find(|flag| *flag != TensorFlags::None)
+        .unwrap_or(TensorFlags::None))
 }

@@ -34,16 +34,24 @@ pub fn text(bytes: Vec<u8>) -> io::Result<String> {
     let unit = match bytes.get(..2) {
         Some([0xff, 0xfe]) => u16::from_le_bytes,
         Some([0xfe, 0xff]) => u16::from_be_bytes,
-        Some([0, 0]) => return Err(io::Error::other("it begins with bytes of zero, but must be text")),
+        Some([0, 0]) => {
+            return Err(io::Error::other(
+                "it begins with bytes of zero, but must be text",
+            ))
+        }
         Some([0, _] | [_, 0]) => {
-            return Err(io::Error::other("it is UTF-16 without a byte order mark, but must have one"))
+            return Err(io::Error::other(
+                "it is UTF-16 without a byte order mark, but must have one",
+            ))
         }
         _ => return String::from_utf8(bytes).map_err(io::Error::other),
     };
     let (units, rest) = bytes.as_chunks();
     let units: Vec<u16> = units.iter().copied().map(unit).collect();
     match String::from_utf16(&units) {
-        Ok(_) if !rest.is_empty() => Err(io::Error::other("UTF-16 with half a character at its end")),
+        Ok(_) if !rest.is_empty() => {
+            Err(io::Error::other("UTF-16 with half a character at its end"))
+        }
         text => text.map_err(io::Error::other),
     }
 }
@@ -83,7 +91,10 @@ pub fn may_pass(error: &io::Error, begun: Instant) -> bool {
 pub fn is_held(error: &io::Error) -> bool {
     match error.raw_os_error() {
         Some(code) if cfg!(windows) => [5, 32, 33].contains(&code), // access denied, sharing or lock violation
-        _ => matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::ExecutableFileBusy),
+        _ => matches!(
+            error.kind(),
+            io::ErrorKind::ResourceBusy | io::ErrorKind::ExecutableFileBusy
+        ),
     }
 }
 
@@ -101,7 +112,10 @@ mod tests {
         while may_pass(&held, begun) {
             tries += 1;
         }
-        assert!(tries > 10 && begun.elapsed() >= Duration::from_secs(2), "{tries}");
+        assert!(
+            tries > 10 && begun.elapsed() >= Duration::from_secs(2),
+            "{tries}"
+        );
         assert!(!may_pass(&io::ErrorKind::NotFound.into(), Instant::now()));
     }
 }

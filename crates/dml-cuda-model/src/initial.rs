@@ -25,7 +25,9 @@ impl Values {
     pub fn length(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Computed { data_type, count, .. } => u64::from(data_type.size_in_bits() / 8) * count,
+            Self::Computed {
+                data_type, count, ..
+            } => u64::from(data_type.size_in_bits() / 8) * count,
         }
     }
 
@@ -33,7 +35,12 @@ impl Values {
     pub fn write<E>(&self, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let (data_type, first, delta, count) = match self {
             Self::Bytes(bytes) => return bytes.chunks(PART as usize).try_for_each(write),
-            Self::Computed { data_type, first, delta, count } => (*data_type, *first, *delta, *count),
+            Self::Computed {
+                data_type,
+                first,
+                delta,
+                count,
+            } => (*data_type, *first, *delta, *count),
         };
         let width = (data_type.size_in_bits() / 8) as usize;
         let most = count.min(PART / width as u64);
@@ -69,7 +76,11 @@ fn plus(data_type: TensorDataType) -> fn(u64, u64) -> u64 {
     }
     match data_type {
         TensorDataType::Float16 => |a, b| truncated(half(a) + half(b)).to_bits().into(),
-        TensorDataType::Float32 => |a, b| (f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits().into(),
+        TensorDataType::Float32 => |a, b| {
+            (f32::from_bits(a as u32) + f32::from_bits(b as u32))
+                .to_bits()
+                .into()
+        },
         TensorDataType::Float64 => |a, b| (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
         // The low bits of a sum are those of the integers of any width.
         _ => u64::wrapping_add,

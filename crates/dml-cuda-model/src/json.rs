@@ -48,7 +48,9 @@ pub struct Unread {
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.found)?;
-        self.nearest.map_or(Ok(()), |nearest| write!(f, "; the nearest name is \"{nearest}\""))
+        self.nearest.map_or(Ok(()), |nearest| {
+            write!(f, "; the nearest name is \"{nearest}\"")
+        })
     }
 }
 
@@ -95,8 +97,14 @@ pub fn parse(text: &str) -> Result<Document<'_>> {
     if parser.token.is_some() {
         return Err(parser.error("text after the document's value"));
     }
-    let findings = Findings { refused: parser.refused, ..Findings::default() };
-    Ok(Document { value, findings: RefCell::new(findings) })
+    let findings = Findings {
+        refused: parser.refused,
+        ..Findings::default()
+    };
+    Ok(Document {
+        value,
+        findings: RefCell::new(findings),
+    })
 }
 
 impl<'a> Value<'a> {
@@ -114,11 +122,14 @@ impl<'a> Value<'a> {
 fn rapidjson_reads(number: &str) -> bool {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let [value, whole, exponent] = [number, integer, exponent].map(|text| text.parse().unwrap_or(f64::NAN));
+    let [value, whole, exponent] =
+        [number, integer, exponent].map(|text| text.parse().unwrap_or(f64::NAN));
     let digits = [integer, fraction].concat();
     let length = digits.trim_start_matches(['-', '0']).len().max(1);
     let is_exact = (-22.0..=37.0).contains(&(exponent - fraction.len() as f64));
-    value.is_finite() && whole.is_finite() && (value != 0.0 || is_exact || length as f64 + exponent < -324.0)
+    value.is_finite()
+        && whole.is_finite()
+        && (value != 0.0 || is_exact || length as f64 + exponent < -324.0)
 }
 
 struct Parser<'a> {
@@ -141,35 +152,60 @@ impl<'a> Parser<'a> {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         };
-        Self { text, scanner: Scanner::new(text, &options), token: None, line, refused: Vec::new() }
+        Self {
+            text,
+            scanner: Scanner::new(text, &options),
+            token: None,
+            line,
+            refused: Vec::new(),
+        }
     }
 
     /// Goes to the next token that is no comment.
     fn next(&mut self) -> Result<()> {
         let before = self.scanner.token_start();
         loop {
-            let (end, in_line) = (self.scanner.token_end(), matches!(self.token, Some(Token::CommentLine(_))));
+            let (end, in_line) = (
+                self.scanner.token_end(),
+                matches!(self.token, Some(Token::CommentLine(_))),
+            );
             self.token = self.scanner.scan().map_err(|error| {
-                let (line, column, mut why) = (error.line_display(), error.column_display(), error.kind().to_string());
+                let (line, column, mut why) = (
+                    error.line_display(),
+                    error.column_display(),
+                    error.kind().to_string(),
+                );
                 why[..1].make_ascii_lowercase();
                 format!("line {line}, column {column}: {why}")
             })?;
             let gap = &self.text[end..self.scanner.token_start()];
             if gap.contains(|c| !matches!(c, ' ' | '\t' | '\n' | '\r')) {
-                self.refuse(format_args!("{gap:?} is between values, but must be JSON's white space"));
+                self.refuse(format_args!(
+                    "{gap:?} is between values, but must be JSON's white space"
+                ));
             }
             if in_line && self.token.is_some() && !gap.contains('\n') {
-                self.refuse(format_args!("a comment ends with {gap:?}, but must end with {:?}", "\n"));
+                self.refuse(format_args!(
+                    "a comment ends with {gap:?}, but must end with {:?}",
+                    "\n"
+                ));
             }
-            if !matches!(self.token, Some(Token::CommentLine(_) | Token::CommentBlock(_))) {
+            if !matches!(
+                self.token,
+                Some(Token::CommentLine(_) | Token::CommentBlock(_))
+            ) {
                 break;
             }
         }
-        self.line += self.text[before..self.scanner.token_start()].matches('\n').count();
+        self.line += self.text[before..self.scanner.token_start()]
+            .matches('\n')
+            .count();
         if let Some(Token::String(_)) = self.token {
             let literal = &self.text[self.scanner.token_start()..self.scanner.token_end()];
             if let Some(found) = literal.chars().find(|character| *character < ' ') {
-                self.refuse(format_args!("a string has the character {found:?}, but must have an escape"));
+                self.refuse(format_args!(
+                    "a string has the character {found:?}, but must have an escape"
+                ));
             }
         }
         Ok(())
@@ -181,8 +217,13 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, why: &str) -> String {
-        let column =
-            self.text[..self.scanner.token_start()].rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let column = self.text[..self.scanner.token_start()]
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count()
+            + 1;
         format!("line {}, column {column}: {why}", self.line)
     }
 
@@ -197,7 +238,10 @@ impl<'a> Parser<'a> {
             Some(Token::Boolean(value)) => Kind::Boolean(value),
             Some(Token::Number(text)) => {
                 if !rapidjson_reads(text) {
-                    let (found, required) = (shown(text), "a number that RapidJSON 1.1.0 reads, such as 0");
+                    let (found, required) = (
+                        shown(text),
+                        "a number that RapidJSON 1.1.0 reads, such as 0",
+                    );
                     self.refuse(format_args!("a number is {found}, but must be {required}"));
                 }
                 Kind::Number(text)
@@ -214,7 +258,9 @@ impl<'a> Parser<'a> {
         let mut members = Vec::new();
         self.list(&Token::CloseBrace, |parser| {
             let Some(Token::String(name)) = parser.token.take() else {
-                return Err(parser.error("expected a member's name in double quotes, or the object's end"));
+                return Err(
+                    parser.error("expected a member's name in double quotes, or the object's end")
+                );
             };
             parser.next()?;
             if parser.token != Some(Token::Colon) {
@@ -228,8 +274,14 @@ impl<'a> Parser<'a> {
     }
 
     /// Calls `read` with each element.
-    fn array(&mut self, depth: usize, mut read: impl FnMut(Value<'a>) -> Result<()>) -> Result<Kind<'a>> {
-        self.list(&Token::CloseBracket, |parser| read(parser.value(depth + 1)?))?;
+    fn array(
+        &mut self,
+        depth: usize,
+        mut read: impl FnMut(Value<'a>) -> Result<()>,
+    ) -> Result<Kind<'a>> {
+        self.list(&Token::CloseBracket, |parser| {
+            read(parser.value(depth + 1)?)
+        })?;
         Ok(Kind::Array)
     }
 

@@ -54,32 +54,75 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
         let desc = dispatchable::read(node)?;
         let bound = node.get("bindings");
-        let bindings = bound.map_or(Ok(Bindings::new()), |bound| command::bindings(&bound, &resource_names, &desc))?;
-        let compiling = match node.get("dmlCompileType").and_then(|mode| mode.string().ok()) {
+        let bindings = bound.map_or(Ok(Bindings::new()), |bound| {
+            command::bindings(&bound, &resource_names, &desc)
+        })?;
+        let compiling = match node
+            .get("dmlCompileType")
+            .and_then(|mode| mode.string().ok())
+        {
             Some("DmlCompileGraph") => "Compiling op using IDMLDevice1::CompileGraph",
             _ => "Compile Op",
         };
-        Ok(Dispatchable { name: (*name).to_owned(), desc, compiling, bindings })
+        Ok(Dispatchable {
+            name: (*name).to_owned(),
+            desc,
+            compiling,
+            bindings,
+        })
     });
     let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
-    let named = dispatchables.iter().map(|dispatchable| (dispatchable.name.as_str(), dispatchable)).collect();
+    let named = dispatchables
+        .iter()
+        .map(|dispatchable| (dispatchable.name.as_str(), dispatchable))
+        .collect();
     let commands = root.require("commands")?.each(|node| {
         let place = format!("{}: {}", shown_path(path), node.place());
-        Ok((command::read(node, &resource_names, &named)?, place, node.compact()))
+        Ok((
+            command::read(node, &resource_names, &named)?,
+            place,
+            node.compact(),
+        ))
     })?;
     // A deferred resource that no command uses needs no values.
-    let bound = dispatchables.iter().flat_map(|dispatchable| dispatchable.bindings.values());
+    let bound = dispatchables
+        .iter()
+        .flat_map(|dispatchable| dispatchable.bindings.values());
     let bound = bound.map(|source| source.resource.as_str());
-    let used: HashSet<&str> = commands.iter().flat_map(|(command, ..)| command.resources()).chain(bound).collect();
-    let resources = resource_nodes.iter().filter(|(name, node)| !resource::is_deferred(node) || used.contains(name));
-    let outputs: HashSet<&str> = commands.iter().filter_map(|(command, ..)| command.output()).collect();
-    let resources =
-        resources.map(|(name, node)| Ok(((*name).to_owned(), resource::read(node, folder, outputs.contains(name))?)));
+    let used: HashSet<&str> = commands
+        .iter()
+        .flat_map(|(command, ..)| command.resources())
+        .chain(bound)
+        .collect();
+    let resources = resource_nodes
+        .iter()
+        .filter(|(name, node)| !resource::is_deferred(node) || used.contains(name));
+    let outputs: HashSet<&str> = commands
+        .iter()
+        .filter_map(|(command, ..)| command.output())
+        .collect();
+    let resources = resources.map(|(name, node)| {
+        Ok((
+            (*name).to_owned(),
+            resource::read(node, folder, outputs.contains(name))?,
+        ))
+    });
     let resources: Vec<(String, Resource)> = resources.collect::<Result<_>>()?;
-    let arrays = resources.iter().filter_map(|(name, resource)| Some((name.as_str(), resource.array.as_ref()?)));
+    let arrays = resources
+        .iter()
+        .filter_map(|(name, resource)| Some((name.as_str(), resource.array.as_ref()?)));
     find_misread(document, arrays.collect(), &commands, &named);
-    let files = resources.iter().filter_map(|(_, resource)| resource.file.clone()).chain([path.to_owned()]).collect();
-    Ok(Model { resources, dispatchables, commands, files })
+    let files = resources
+        .iter()
+        .filter_map(|(_, resource)| resource.file.clone())
+        .chain([path.to_owned()])
+        .collect();
+    Ok(Model {
+        resources,
+        dispatchables,
+        commands,
+        files,
+    })
 }
 
 /// Finds arrays of files that are bound to a tensor of another width, kind or shape, and whose bytes are therefore
@@ -91,13 +134,31 @@ fn find_misread(
     named: &Names<&Dispatchable>,
 ) {
     for (command, ..) in commands {
-        let Command::Dispatch { dispatchable, bindings } = command else { continue };
-        let Dispatchable { desc, bindings: defaults, .. } = named[dispatchable.as_str()];
-        let tensors = desc.input_tensors().into_iter().chain([desc.output_tensor()]);
+        let Command::Dispatch {
+            dispatchable,
+            bindings,
+        } = command
+        else {
+            continue;
+        };
+        let Dispatchable {
+            desc,
+            bindings: defaults,
+            ..
+        } = named[dispatchable.as_str()];
+        let tensors = desc
+            .input_tensors()
+            .into_iter()
+            .chain([desc.output_tensor()]);
         for (role, tensor) in TensorRole::of(desc.operator_type()).iter().zip(tensors) {
-            let Some(source) = bindings.get(role.name()).or(defaults.get(role.name())) else { continue };
-            let Some((name, found)) = arrays.remove_entry(source.resource.as_str()) else { continue };
-            let [a, b] = [found.data_type, tensor.data_type].map(|of| (of.size_in_bits(), of.is_float()));
+            let Some(source) = bindings.get(role.name()).or(defaults.get(role.name())) else {
+                continue;
+            };
+            let Some((name, found)) = arrays.remove_entry(source.resource.as_str()) else {
+                continue;
+            };
+            let [a, b] =
+                [found.data_type, tensor.data_type].map(|of| (of.size_in_bits(), of.is_float()));
             let of_tensor = format!("for the {} of {}", role.name(), shown(dispatchable));
             let misread = if a != b {
                 let required = tensor.data_type;
@@ -119,7 +180,11 @@ fn find_misread(
 /// and strides may place elements in any way.
 fn is_reshaped(shape: &[u64], tensor: &BufferTensorDesc) -> bool {
     let found: Vec<u64> = shape.iter().copied().filter(|&size| size != 1).collect();
-    let required = tensor.sizes.iter().map(|&size| u64::from(size)).filter(|&size| size != 1);
+    let required = tensor
+        .sizes
+        .iter()
+        .map(|&size| u64::from(size))
+        .filter(|&size| size != 1);
     tensor.strides.is_none() && found.len() > 1 && !required.eq(found)
 }
 
@@ -132,15 +197,24 @@ pub fn read_dispatchables(document: &Document) -> Result<Vec<(String, Result<Ope
         members(&root, "resources")?;
     }
     let (nodes, _) = members(&root, "dispatchables")?;
-    Ok(nodes.iter().map(|(name, node)| ((*name).to_owned(), dispatchable::read(node))).collect())
+    Ok(nodes
+        .iter()
+        .map(|(name, node)| ((*name).to_owned(), dispatchable::read(node)))
+        .collect())
 }
 
 /// The members of an object of the root, and their names, which must be unique.
 fn members<'a>(root: &Node<'a>, name: &str) -> Result<(Vec<(&'a str, Node<'a>)>, Names<'a>)> {
     let members = root.require(name)?.members()?;
     let mut names = Names::new();
-    if let Some((twice, node)) = members.iter().find(|(name, _)| names.insert(*name, ()).is_some()) {
-        return Err(node.error(format!("a second \"{twice}\""), format!("the only one of its name in {name}")));
+    if let Some((twice, node)) = members
+        .iter()
+        .find(|(name, _)| names.insert(*name, ()).is_some())
+    {
+        return Err(node.error(
+            format!("a second \"{twice}\""),
+            format!("the only one of its name in {name}"),
+        ));
     }
     Ok((members, names))
 }

@@ -35,14 +35,17 @@ fn object(name: &str) -> &'static Object {
         #[serde(rename = "$defs")]
         definitions: HashMap<String, Object>,
     }
-    static PARSED: LazyLock<Schema> = LazyLock::new(|| serde_json::from_str(SCHEMA).expect("schema.json is a schema"));
+    static PARSED: LazyLock<Schema> =
+        LazyLock::new(|| serde_json::from_str(SCHEMA).expect("schema.json is a schema"));
     &PARSED.definitions[name]
 }
 
 impl Member {
     /// Records what DxDispatch refuses in a value, even in one that nothing reads here.
     fn check(&self, name: &str, value: &Node) {
-        let Some(required) = &self.required else { return };
+        let Some(required) = &self.required else {
+            return;
+        };
         if name == "executionFlags" && value.is_array() {
             let _ = value.each(|flag| {
                 self.check(name, flag);
@@ -55,12 +58,17 @@ impl Member {
             // The requirement lists the flags.
             "executionFlags" => {
                 let flag = text.strip_prefix("DML_EXECUTION_FLAG_").unwrap_or(text);
-                required.replace(" or ", ", ").split(", ").any(|known| known == flag)
+                required
+                    .replace(" or ", ", ")
+                    .split(", ")
+                    .any(|known| known == flag)
             }
             "dmlCompileType" => text == "DmlCompileOp",
             "format" => is_dxgi_format(text),
             "counterOffsetBytes" => value.unsigned::<u64>().is_ok(),
-            "threadGroupCount" => value.each(|count| count.unsigned::<u32>()).is_ok_and(|counts| counts.len() == 3),
+            "threadGroupCount" => value
+                .each(|count| count.unsigned::<u32>())
+                .is_ok_and(|counts| counts.len() == 3),
             // Readers find what else is wrong with it.
             _ => !value.is_null(),
         };
@@ -78,20 +86,30 @@ impl<'a> Node<'a> {
         let objects: Vec<&'static Object> = definitions.iter().map(|name| object(name)).collect();
         let mut seen = HashSet::new();
         for (name, member) in self.members()? {
-            match objects.iter().find_map(|object| object.properties.get(name)) {
-                Some(_) if !seen.insert(name) => return Err(member.error("given a second time", "given once")),
+            match objects
+                .iter()
+                .find_map(|object| object.properties.get(name))
+            {
+                Some(_) if !seen.insert(name) => {
+                    return Err(member.error("given a second time", "given once"))
+                }
                 Some(known) => known.check(name, &member),
                 // `$comment`, `$schema`: DxDispatch's models have them.
                 None if name.starts_with('$') => {}
                 None => member.unknown_member(name, self, &objects)?,
             }
         }
-        objects.iter().flat_map(|object| &object.required).try_for_each(|name| self.require(name).map(drop))
+        objects
+            .iter()
+            .flat_map(|object| &object.required)
+            .try_for_each(|name| self.require(name).map(drop))
     }
 
     fn unknown_member(&self, name: &str, object: &Node, objects: &[&'static Object]) -> Result<()> {
         // Names in lower case come first: DxDispatch requires `type` and also reads `Type`.
-        let names = objects.iter().flat_map(|object| object.properties.keys().rev());
+        let names = objects
+            .iter()
+            .flat_map(|object| object.properties.keys().rev());
         let known: Vec<&'static str> = names.map(String::as_str).collect();
         if let Some(right) = known.iter().find(|known| known.eq_ignore_ascii_case(name)) {
             let required = format!("spelled \"{right}\", or left out");
@@ -105,7 +123,10 @@ impl<'a> Node<'a> {
     /// this object has the members of both.
     pub fn walk_desc(&self, desc: Option<Node<'a>>, outer: &str, inner: &str) -> Result<Node<'a>> {
         match desc {
-            Some(desc) => self.walk(&[outer]).and_then(|()| desc.walk(&[inner])).map(|()| desc),
+            Some(desc) => self
+                .walk(&[outer])
+                .and_then(|()| desc.walk(&[inner]))
+                .map(|()| desc),
             None => self.walk(&[outer, inner]).map(|()| self.clone()),
         }
     }
@@ -114,10 +135,18 @@ impl<'a> Node<'a> {
 /// Whether a name has the form of those of uncompressed formats: channels with their bits, then a kind.
 fn is_dxgi_format(name: &str) -> bool {
     let name = name.strip_prefix("DXGI_FORMAT_").unwrap_or(name);
-    let Some((channels, kind)) = name.split_once('_') else { return name == "UNKNOWN" };
-    let channels_fit = channels.split_inclusive(|c: char| c.is_ascii_digit()).all(|part| {
-        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
-        letters.len() <= 1 && letters.bytes().all(|letter| b"RGBADXE".contains(&letter))
-    });
-    channels_fit && matches!(kind, "TYPELESS" | "FLOAT" | "UNORM" | "UNORM_SRGB" | "UINT" | "SNORM" | "SINT")
+    let Some((channels, kind)) = name.split_once('_') else {
+        return name == "UNKNOWN";
+    };
+    let channels_fit = channels
+        .split_inclusive(|c: char| c.is_ascii_digit())
+        .all(|part| {
+            let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
+            letters.len() <= 1 && letters.bytes().all(|letter| b"RGBADXE".contains(&letter))
+        });
+    channels_fit
+        && matches!(
+            kind,
+            "TYPELESS" | "FLOAT" | "UNORM" | "UNORM_SRGB" | "UINT" | "SNORM" | "SINT"
+        )
 }

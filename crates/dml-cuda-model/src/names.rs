@@ -14,11 +14,17 @@ pub fn likeness(a: &str, b: &str) -> f64 {
 
 /// The name that is most like a word, if any is; of several the first.
 pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
-    let alike = names.iter().rev().copied().filter(|name| likeness(word, name) >= LEAST_LIKENESS);
+    let alike = names
+        .iter()
+        .rev()
+        .copied()
+        .filter(|name| likeness(word, name) >= LEAST_LIKENESS);
     alike.max_by(|a, b| likeness(word, a).total_cmp(&likeness(word, b)))
 }
 
 /// The end of a message about a word that is none of the names.
 pub fn or_nearest(word: &str, names: &[&str]) -> String {
-    nearest(word, names).map_or_else(String::new, |name| format!("; the nearest name is \"{}\"", shown(name)))
+    nearest(word, names).map_or_else(String::new, |name| {
+        format!("; the nearest name is \"{}\"", shown(name))
+    })
 }

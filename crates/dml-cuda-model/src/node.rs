@@ -37,7 +37,11 @@ impl fmt::Display for Path<'_> {
 
 impl<'a> Node<'a> {
     pub fn root(document: &'a Document) -> Self {
-        Self { value: &document.value, path: Path::Root, document }
+        Self {
+            value: &document.value,
+            path: Path::Root,
+            document,
+        }
     }
 
     pub fn kind(&self) -> &'a Kind<'a> {
@@ -55,39 +59,71 @@ impl<'a> Node<'a> {
     }
 
     pub fn place(&self) -> String {
-        format!("line {}: {}", self.value.line, shown(&self.path.to_string()))
+        format!(
+            "line {}: {}",
+            self.value.line,
+            shown(&self.path.to_string())
+        )
     }
 
     /// Records that DxDispatch would refuse this value, or run with another.
     pub fn refuse(&self, found: impl fmt::Display, required: impl fmt::Display) {
-        self.document.findings.borrow_mut().refused.push(self.error(found, required));
+        self.document
+            .findings
+            .borrow_mut()
+            .refused
+            .push(self.error(found, required));
     }
 
     /// Records that DxDispatch accepts this value but does something else.
     pub fn differs(&self, found: impl fmt::Display, required: impl fmt::Display) {
-        self.document.findings.borrow_mut().differing.push(self.error(found, required));
+        self.document
+            .findings
+            .borrow_mut()
+            .differing
+            .push(self.error(found, required));
     }
 
     /// Records that nothing reads a member of this object.
     pub fn unread(&self, name: &str, member: &Node, nearest: Option<&'static str>) {
-        let found = format!("{} is a member \"{}\", which nothing reads", member.place(), shown(name));
-        let unread = Unread { object: self.path.to_string(), found, nearest };
+        let found = format!(
+            "{} is a member \"{}\", which nothing reads",
+            member.place(),
+            shown(name)
+        );
+        let unread = Unread {
+            object: self.path.to_string(),
+            found,
+            nearest,
+        };
         self.document.findings.borrow_mut().unread.push(unread);
     }
 
     /// The error of a misspelt member of this object: it is meant as one of the absent members, or as the `desc` that
     /// has them.
     pub fn misspelt(&self, absent: &[&str]) -> Option<String> {
-        let (object, unread) = (self.path.to_string(), &mut self.document.findings.borrow_mut().unread);
+        let (object, unread) = (
+            self.path.to_string(),
+            &mut self.document.findings.borrow_mut().unread,
+        );
         let is_root = matches!(self.path, Path::Root);
         // An object, and those inside it, were the last to be read.
-        let inside = unread.iter().enumerate().rev().take_while(|(_, of)| is_root || of.object.starts_with(&object));
-        let mut own = inside.filter(|(_, of)| of.object == object).filter_map(|(at, of)| Some((at, of.nearest?)));
+        let inside = unread
+            .iter()
+            .enumerate()
+            .rev()
+            .take_while(|(_, of)| is_root || of.object.starts_with(&object));
+        let mut own = inside
+            .filter(|(_, of)| of.object == object)
+            .filter_map(|(at, of)| Some((at, of.nearest?)));
         let is_desc = |name: &str| name.eq_ignore_ascii_case("desc") && self.member(name).is_none();
         let is_absent = own.clone().find(|(_, name)| absent.contains(name));
         let (at, name) = is_absent.or_else(|| own.find(|(_, name)| is_desc(name)))?;
         // The error says what a warning would.
-        Some(format!("{}, but must be \"{name}\", the nearest name that is missing", unread.remove(at).found))
+        Some(format!(
+            "{}, but must be \"{name}\", the nearest name that is missing",
+            unread.remove(at).found
+        ))
     }
 
     /// The value as text without spaces.
@@ -97,7 +133,9 @@ impl<'a> Node<'a> {
             Kind::Text(text) => quoted(text),
             Kind::Object(_) => {
                 let members = self.members().unwrap_or_default();
-                let members = members.iter().map(|(name, member)| format!("{}:{}", quoted(name), member.compact()));
+                let members = members
+                    .iter()
+                    .map(|(name, member)| format!("{}:{}", quoted(name), member.compact()));
                 format!("{{{}}}", members.collect::<Vec<_>>().join(","))
             }
             Kind::Array => {
@@ -126,20 +164,35 @@ impl<'a> Node<'a> {
 
     /// The members of an object, in the document's order.
     pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>> {
-        let Kind::Object(members) = self.kind() else { return Err(self.error(self.kind(), "an object")) };
+        let Kind::Object(members) = self.kind() else {
+            return Err(self.error(self.kind(), "an object"));
+        };
         let parent = Rc::new(self.path.clone());
         let member = |(name, value): &'a (Cow<'a, str>, Value<'a>)| {
             let path = Path::Member(parent.clone(), name);
-            (&**name, Node { value, path, document: self.document })
+            (
+                &**name,
+                Node {
+                    value,
+                    path,
+                    document: self.document,
+                },
+            )
         };
         Ok(members.iter().map(member).collect())
     }
 
     /// A member of an object, even if it is null.
     fn member(&self, name: &str) -> Option<Node<'a>> {
-        let Kind::Object(members) = self.kind() else { return None };
+        let Kind::Object(members) = self.kind() else {
+            return None;
+        };
         let (name, value) = members.iter().find(|(found, _)| found == name)?;
-        Some(Node { value, path: Path::Member(Rc::new(self.path.clone()), name), document: self.document })
+        Some(Node {
+            value,
+            path: Path::Member(Rc::new(self.path.clone()), name),
+            document: self.document,
+        })
     }
 
     /// A member of an object, unless absent or null.
@@ -153,7 +206,12 @@ impl<'a> Node<'a> {
             Some(member) if member.is_null() => Err(member.error(member.kind(), "given")),
             Some(member) => Ok(member),
             None => {
-                let absent = || self.error(format!("without the member {name}"), "an object that has it");
+                let absent = || {
+                    self.error(
+                        format!("without the member {name}"),
+                        "an object that has it",
+                    )
+                };
                 Err(self.misspelt(&[name]).unwrap_or_else(absent))
             }
         }
@@ -168,14 +226,21 @@ impl<'a> Node<'a> {
         let mut all = Vec::new();
         self.value.elements(|value| {
             let path = Path::Element(array.clone(), all.len());
-            all.push(read(&Node { value: &value, path, document: self.document })?);
+            all.push(read(&Node {
+                value: &value,
+                path,
+                document: self.document,
+            })?);
             Ok(())
         })?;
         Ok(all)
     }
 
     /// Reads each element of an array, or the value itself.
-    pub fn each_or_itself<T>(&self, mut read: impl FnMut(&Node<'_>) -> Result<T>) -> Result<Vec<T>> {
+    pub fn each_or_itself<T>(
+        &self,
+        mut read: impl FnMut(&Node<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         match self.is_array() {
             true => self.each(read),
             false => Ok(vec![read(self)?]),
@@ -183,12 +248,16 @@ impl<'a> Node<'a> {
     }
 
     pub fn string(&self) -> Result<&'a str> {
-        let Kind::Text(text) = self.kind() else { return Err(self.error(self.kind(), "a string")) };
+        let Kind::Text(text) = self.kind() else {
+            return Err(self.error(self.kind(), "a string"));
+        };
         Ok(text)
     }
 
     pub fn boolean(&self) -> Result<bool> {
-        let Kind::Boolean(value) = self.kind() else { return Err(self.error(self.kind(), "true or false")) };
+        let Kind::Boolean(value) = self.kind() else {
+            return Err(self.error(self.kind(), "true or false"));
+        };
         Ok(*value)
     }
 
@@ -212,7 +281,10 @@ impl<'a> Node<'a> {
     /// An integer of an unsigned type of at most 64 bits.
     pub fn unsigned<T: TryFrom<i128>>(&self) -> Result<T> {
         let integer = self.integer()?;
-        if self.digits().is_some_and(|digits| integer == 0 && digits.starts_with('-')) {
+        if self
+            .digits()
+            .is_some_and(|digits| integer == 0 && digits.starts_with('-'))
+        {
             self.refuse(self.kind(), "0");
         }
         let maximum = u64::MAX >> (64 - 8 * size_of::<T>());
@@ -226,13 +298,19 @@ impl<'a> Node<'a> {
 
     /// A member that is a list of such integers, unless absent or null.
     pub fn optional_list(&self, name: &str) -> Result<Option<Vec<u32>>> {
-        self.get(name).map(|list| list.each(|element| element.unsigned())).transpose()
+        self.get(name)
+            .map(|list| list.each(|element| element.unsigned()))
+            .transpose()
     }
 
     /// A number, or one of the strings "nan", "inf" and "-inf".
     pub fn float(&self) -> Result<f64> {
         // Rust ignores the case of these names as well.
-        let is_name = |text: &str| ["nan", "inf", "-inf"].iter().any(|name| name.eq_ignore_ascii_case(text));
+        let is_name = |text: &str| {
+            ["nan", "inf", "-inf"]
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(text))
+        };
         let float = match self.kind() {
             Kind::Number(text) => text.parse().ok(),
             Kind::Text(text) if is_name(text) => text.parse().ok(),

@@ -30,19 +30,36 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     };
     let Some((header, rest)) = rest.split_at_checked(claimed as usize) else {
         let version = file[6];
-        return Err(format!("its header (version {version}) claims {claimed} bytes, more than the file's {have}"));
+        return Err(format!(
+            "its header (version {version}) claims {claimed} bytes, more than the file's {have}"
+        ));
     };
     // Except for its quotes, brackets and names, Python's dictionary is JSON with a trailing comma.
     let header = String::from_utf8_lossy(header);
-    let json = [("'", "\""), ("(", "["), (")", "]"), ("False", "false"), ("True", "true")];
-    let header = json.iter().fold(header.into_owned(), |text, (python, json)| text.replace(python, json));
-    let (dtype, is_fortran, shape) =
-        entries(&header).map_err(|error| format!("it is not a .npy file, by its header: {error}"))?;
+    let json = [
+        ("'", "\""),
+        ("(", "["),
+        (")", "]"),
+        ("False", "false"),
+        ("True", "true"),
+    ];
+    let header = json
+        .iter()
+        .fold(header.into_owned(), |text, (python, json)| {
+            text.replace(python, json)
+        });
+    let (dtype, is_fortran, shape) = entries(&header)
+        .map_err(|error| format!("it is not a .npy file, by its header: {error}"))?;
     if is_fortran && shape.len() > 1 {
-        return Err("it is in Fortran order, but must be in C order (numpy.ascontiguousarray)".to_owned());
+        return Err(
+            "it is in Fortran order, but must be in C order (numpy.ascontiguousarray)".to_owned(),
+        );
     }
     let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
-    let mut whole = TensorDataType::ALL.iter().copied().filter(|data_type| data_type.size_in_bits() >= 8);
+    let mut whole = TensorDataType::ALL
+        .iter()
+        .copied()
+        .filter(|data_type| data_type.size_in_bits() >= 8);
     let is_bool = name == "b1";
     let name = if is_bool { "i1" } else { name }; // as in DxDispatch, a bool is a byte
     let data_type = whole.find(|data_type| type_name(*data_type) == name);
@@ -53,15 +70,28 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
         ));
     };
     let width = (data_type.size_in_bits() / 8) as usize;
-    let claimed = shape.iter().try_fold(width, |bytes, &size| bytes.checked_mul(size.try_into().ok()?));
-    let Some((elements, behind)) = claimed.and_then(|claimed| rest.split_at_checked(claimed)) else {
-        return Err(format!("its header promises a shape of {shape:?}, more than the file's {have} bytes hold"));
+    let claimed = shape.iter().try_fold(width, |bytes, &size| {
+        bytes.checked_mul(size.try_into().ok()?)
+    });
+    let Some((elements, behind)) = claimed.and_then(|claimed| rest.split_at_checked(claimed))
+    else {
+        return Err(format!(
+            "its header promises a shape of {shape:?}, more than the file's {have} bytes hold"
+        ));
     };
     let mut elements = joined(&[elements])?;
     if order == ">" {
         elements.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     }
-    Ok(Array { data_type, is_bool, shape, elements, is_big_endian: order == ">", is_fortran, behind: behind.len() })
+    Ok(Array {
+        data_type,
+        is_bool,
+        shape,
+        elements,
+        is_big_endian: order == ">",
+        is_fortran,
+        behind: behind.len(),
+    })
 }
 
 /// The dtype, whether it is in Fortran order, and the shape.
@@ -70,27 +100,43 @@ fn entries(header: &str) -> json::Result<(String, bool, Vec<u64>)> {
     let root = Node::root(&document);
     let entries = root.members()?.len();
     if entries > 3 {
-        return Err(format!("{entries} entries, but must be descr, fortran_order and shape"));
+        return Err(format!(
+            "{entries} entries, but must be descr, fortran_order and shape"
+        ));
     }
     let shape = root.require("shape")?.each(|size| size.unsigned())?;
-    Ok((root.require("descr")?.string()?.to_owned(), root.require("fortran_order")?.boolean()?, shape))
+    Ok((
+        root.require("descr")?.string()?.to_owned(),
+        root.require("fortran_order")?.boolean()?,
+        shape,
+    ))
 }
 
 /// The name of a type of whole bytes in a dtype, such as `f4`.
 fn type_name(data_type: TensorDataType) -> String {
-    format!("{}{}", data_type.name()[..1].to_ascii_lowercase(), data_type.size_in_bits() / 8)
+    format!(
+        "{}{}",
+        data_type.name()[..1].to_ascii_lowercase(),
+        data_type.size_in_bits() / 8
+    )
 }
 
 /// A .npy file with these elements of a type of whole bytes, little endian, in C order.
 pub fn write(data_type: TensorDataType, shape: &[u64], elements: &[u8]) -> Result<Vec<u8>, String> {
-    let order = if data_type.size_in_bits() == 8 { '|' } else { '<' };
+    let order = if data_type.size_in_bits() == 8 {
+        '|'
+    } else {
+        '<'
+    };
     let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();
-    let header =
-        format!("{{'descr': '{order}{}', 'fortran_order': False, 'shape': ({sizes}), }}", type_name(data_type));
+    let header = format!(
+        "{{'descr': '{order}{}', 'fortran_order': False, 'shape': ({sizes}), }}",
+        type_name(data_type)
+    );
     // The elements begin at a multiple of 64, after 10 bytes, the header and a line's end.
     let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
-    let claimed =
-        u16::try_from(length).map_err(|_| format!("{} dimensions are too many for a .npy file", shape.len()))?;
+    let claimed = u16::try_from(length)
+        .map_err(|_| format!("{} dimensions are too many for a .npy file", shape.len()))?;
     let start = [b"\x93NUMPY\x01\0".as_slice(), &claimed.to_le_bytes()].concat();
     let header = format!("{header:width$}\n", width = length - 1);
     joined(&[&start, header.as_bytes(), elements])
@@ -99,7 +145,9 @@ pub fn write(data_type: TensorDataType, shape: &[u64], elements: &[u8]) -> Resul
 /// The parts, one after another. They may be too large for the memory.
 fn joined(parts: &[&[u8]]) -> Result<Vec<u8>, String> {
     let (length, mut whole) = (parts.iter().map(|part| part.len()).sum(), Vec::new());
-    whole.try_reserve_exact(length).map_err(|error| format!("no memory for its {length} bytes: {error}"))?;
+    whole
+        .try_reserve_exact(length)
+        .map_err(|error| format!("no memory for its {length} bytes: {error}"))?;
     parts.iter().for_each(|part| whole.extend_from_slice(part));
     Ok(whole)
 }
@@ -110,7 +158,12 @@ mod tests {
     use dml_cuda::TensorDataType;
 
     fn with_header(header: &str) -> Vec<u8> {
-        [b"\x93NUMPY\x01\0".as_slice(), &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat()
+        [
+            b"\x93NUMPY\x01\0".as_slice(),
+            &(header.len() as u16).to_le_bytes(),
+            header.as_bytes(),
+        ]
+        .concat()
     }
 
     /// Found by fuzzing: a product above 2⁶⁴ next to a size of 0, sizes in any notation, and brackets in brackets.
@@ -134,7 +187,9 @@ mod tests {
             let found = read(&file).expect_err("no file is so large");
             assert!(found.starts_with(error), "{found}");
         }
-        let empty = with_header("{'shape': (0, 4294967296, 4294967296), 'fortran_order': False, \"descr\": '<f4'}");
+        let empty = with_header(
+            "{'shape': (0, 4294967296, 4294967296), 'fortran_order': False, \"descr\": '<f4'}",
+        );
         assert!(read(&empty).is_ok_and(|array| array.elements.is_empty()));
         assert!(write(TensorDataType::UInt8, &[1; 30_000], &[1]).is_err());
     }

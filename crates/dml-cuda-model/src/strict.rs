@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use dml_cuda::{
-    validate, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+    validate, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc,
+    ScalarUnion, TensorDataType,
 };
 use half::f16;
 
@@ -30,18 +31,38 @@ pub fn check(model: &Model, document: &Document) -> Result<()> {
     }
     let mut left = model.commands.iter();
     let commands = Node::root(document).require("commands")?;
-    commands.each(|node| left.next().map_or(Ok(()), |(command, ..)| dispatch(model, &uses, command, node))).map(drop)
+    commands
+        .each(|node| {
+            left.next().map_or(Ok(()), |(command, ..)| {
+                dispatch(model, &uses, command, node)
+            })
+        })
+        .map(drop)
 }
 
 fn dispatch(model: &Model, uses: &Uses, command: &Command, node: &Node) -> Result<()> {
-    let Command::Dispatch { dispatchable, bindings } = command else { return Ok(()) };
+    let Command::Dispatch {
+        dispatchable,
+        bindings,
+    } = command
+    else {
+        return Ok(());
+    };
     let nodes = node.require("bindings")?;
-    let desc = model.dispatchables.iter().find(|found| found.name == *dispatchable).map(|found| &found.desc);
+    let desc = model
+        .dispatchables
+        .iter()
+        .find(|found| found.name == *dispatchable)
+        .map(|found| &found.desc);
     // An operator that the rules reject does not run, and may be larger than all memory.
     match desc.filter(|desc| validate(desc, FeatureLevel::HIGHEST).is_ok()) {
-        Some(OperatorDesc::ReverseSubsequences(desc)) => reversal((model, uses), desc, bindings, &nodes),
+        Some(OperatorDesc::ReverseSubsequences(desc)) => {
+            reversal((model, uses), desc, bindings, &nodes)
+        }
         Some(OperatorDesc::FillValueSequence(desc)) => {
-            let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")) else { return Ok(()) };
+            let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")) else {
+                return Ok(());
+            };
             if let Some(rounded) = rounded_element(desc).filter(|_| uses[output].0 > 1) {
                 let required =
                     "a fill of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
@@ -59,26 +80,47 @@ fn reversal(
     bindings: &Bindings,
     nodes: &Node,
 ) -> Result<()> {
-    let resource = |name: &str| model.resources.iter().find(|(found, _)| found == name).map(|(_, resource)| resource);
-    if let (Some(source), Some(node)) = (bindings.get("SequenceLengthsTensor"), nodes.get("SequenceLengthsTensor")) {
+    let resource = |name: &str| {
+        model
+            .resources
+            .iter()
+            .find(|(found, _)| found == name)
+            .map(|(_, resource)| resource)
+    };
+    if let (Some(source), Some(node)) = (
+        bindings.get("SequenceLengthsTensor"),
+        nodes.get("SequenceLengthsTensor"),
+    ) {
         // What a dispatch writes is checked when it is dispatched.
-        if let Some(resource) = resource(&source.resource).filter(|_| !uses[source.resource.as_str()].1) {
+        if let Some(resource) =
+            resource(&source.resource).filter(|_| !uses[source.resource.as_str()].1)
+        {
             let mut bytes = Vec::new();
-            resource.initial_values.write(|part| bytes.write_all(part)).map_err(|error| error.to_string())?;
+            resource
+                .initial_values
+                .write(|part| bytes.write_all(part))
+                .map_err(|error| error.to_string())?;
             let offset = source.offset_in_bytes(resource.data_type);
-            let bound = offset.and_then(|offset| bytes.get(offset as usize..)).unwrap_or_default();
+            let bound = offset
+                .and_then(|offset| bytes.get(offset as usize..))
+                .unwrap_or_default();
             if let Some((found, required)) = long_lengths(bound, desc) {
                 node.refuse(found, required);
             }
         }
     }
-    if let (Some(input), Some(output)) = (bindings.get("InputTensor"), bindings.get("OutputTensor")) {
+    if let (Some(input), Some(output)) = (bindings.get("InputTensor"), bindings.get("OutputTensor"))
+    {
         let data_type = resource(&input.resource).and_then(|resource| resource.data_type);
-        let offsets = (input.offset_in_bytes(data_type), output.offset_in_bytes(data_type));
+        let offsets = (
+            input.offset_in_bytes(data_type),
+            output.offset_in_bytes(data_type),
+        );
         let length = desc.output_tensor.total_tensor_size_in_bytes;
         let overlap = matches!(offsets, (Some(from), Some(to)) if from.abs_diff(to) < length);
         if input.resource == output.resource && overlap {
-            let required = "two, or ranges that do not overlap: DirectML accepts one but returns wrong data";
+            let required =
+                "two, or ranges that do not overlap: DirectML accepts one but returns wrong data";
             nodes.differs("one resource for InputTensor and OutputTensor", required);
         }
     }
@@ -90,13 +132,23 @@ fn reversal(
 pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(String, String)> {
     let lengths = &desc.sequence_lengths_tensor;
     let &axis_size = desc.input_tensor.sizes.get(desc.axis as usize)?;
-    let width = if lengths.data_type == TensorDataType::UInt64 { 8 } else { 4 };
+    let width = if lengths.data_type == TensorDataType::UInt64 {
+        8
+    } else {
+        4
+    };
     let (mut dims, mut packed) = (Vec::new(), 1);
     for (d, &size) in lengths.sizes.iter().enumerate().rev() {
-        let stride = lengths.strides.as_ref().map_or(packed, |strides| strides[d].into());
+        let stride = lengths
+            .strides
+            .as_ref()
+            .map_or(packed, |strides| strides[d].into());
         packed *= u64::from(size);
         // Repeated elements count once.
-        dims.push((if stride == 0 { 1 } else { u64::from(size) }, stride * width));
+        dims.push((
+            if stride == 0 { 1 } else { u64::from(size) },
+            stride * width,
+        ));
     }
     let longest = longest(bytes, width as usize, &dims);
     if longest <= axis_size.into() {
@@ -113,7 +165,10 @@ fn longest(bytes: &[u8], width: usize, dims: &[(u64, u64)]) -> u64 {
         return from_bytes(bytes.get(..width).unwrap_or_default());
     };
     let rests = (0..*size).map(|n| bytes.get((n * step) as usize..).unwrap_or_default());
-    rests.map(|bytes| longest(bytes, width, inner)).max().unwrap_or(0)
+    rests
+        .map(|bytes| longest(bytes, width, inner))
+        .max()
+        .unwrap_or(0)
 }
 
 /// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software
@@ -121,8 +176,17 @@ fn longest(bytes: &[u8], width: usize, dims: &[(u64, u64)]) -> u64 {
 pub fn rounded_element(desc: &FillValueSequenceDesc) -> Option<f32> {
     let half = |scalar: ScalarUnion| f16::from_bits(scalar.to_bits() as u16).to_f32();
     let (start, delta) = (half(desc.value_start), half(desc.value_delta));
-    let count: u64 = desc.output_tensor.sizes.iter().map(|&size| u64::from(size)).product();
-    if desc.value_data_type != TensorDataType::Float16 || !start.is_finite() || !delta.is_finite() || delta == 0.0 {
+    let count: u64 = desc
+        .output_tensor
+        .sizes
+        .iter()
+        .map(|&size| u64::from(size))
+        .product();
+    if desc.value_data_type != TensorDataType::Float16
+        || !start.is_finite()
+        || !delta.is_finite()
+        || delta == 0.0
+    {
         return None;
     }
     // Nearly always one of the first few thousand elements needs more than FLOAT16's 11 bits. From 2^24 on, f32 does

@@ -9,7 +9,11 @@ pub fn shown(text: &str) -> String {
 }
 
 fn shown_to(most: usize, text: &str) -> String {
-    let end = if text.chars().nth(most).is_some() { "…" } else { "" };
+    let end = if text.chars().nth(most).is_some() {
+        "…"
+    } else {
+        ""
+    };
     text.chars().take(most).map(escaped).collect::<String>() + end
 }
 
@@ -20,7 +24,10 @@ pub fn shown_whole(text: &str) -> String {
 
 /// Every line of a text, whole.
 pub fn shown_lines(text: &str) -> String {
-    text.split('\n').map(shown_whole).collect::<Vec<_>>().join("\n")
+    text.split('\n')
+        .map(shown_whole)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// A path, whole if it is no longer than Linux allows.

@@ -23,8 +23,13 @@ pub fn bits(node: &Node, data_type: TensorDataType) -> Result<u64> {
         TensorDataType::Float32 => (value as f32).to_bits().into(),
         _ => value.to_bits(),
     };
-    if node.digits().is_some() && matches!(Number::new(bits, data_type), Number::Float(held) if held.is_infinite()) {
-        return Err(node.error(node.kind(), format!("a number that {data_type} can hold, \"inf\" or \"-inf\"")));
+    if node.digits().is_some()
+        && matches!(Number::new(bits, data_type), Number::Float(held) if held.is_infinite())
+    {
+        return Err(node.error(
+            node.kind(),
+            format!("a number that {data_type} can hold, \"inf\" or \"-inf\""),
+        ));
     }
     Ok(bits)
 }
@@ -34,7 +39,10 @@ fn refuse_number(node: &Node, data_type: TensorDataType) {
     let Some(digits) = node.digits() else { return };
     if !data_type.is_float() {
         if !is_signed(data_type) && digits.starts_with('-') {
-            node.refuse(shown(digits), format!("0 or more, because its type is {data_type}"));
+            node.refuse(
+                shown(digits),
+                format!("0 or more, because its type is {data_type}"),
+            );
         }
         return;
     }
@@ -42,7 +50,10 @@ fn refuse_number(node: &Node, data_type: TensorDataType) {
     let of_64_bits = |integer: &i128| (i64::MIN.into()..=u64::MAX.into()).contains(integer);
     let integer = digits.parse::<i128>().ok().filter(of_64_bits);
     if integer.is_some_and(|integer| integer as f64 as i128 != integer) {
-        node.refuse(digits, "an integer that a double holds exactly, or a number with a fraction");
+        node.refuse(
+            digits,
+            "an integer that a double holds exactly, or a number with a fraction",
+        );
     }
 }
 
@@ -86,9 +97,19 @@ pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
         return bits(node, data_type).map(union);
     }
     let members = node.members()?;
-    let own = if data_type == T::Float16 { "UInt16" } else { data_type.name() };
-    if !members.iter().any(|(name, _)| name.eq_ignore_ascii_case(own)) {
-        node.refuse("an object without the type's member", format!("one of {data_type}"));
+    let own = if data_type == T::Float16 {
+        "UInt16"
+    } else {
+        data_type.name()
+    };
+    if !members
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case(own))
+    {
+        node.refuse(
+            "an object without the type's member",
+            format!("one of {data_type}"),
+        );
     }
     let [(name, value)] = members.as_slice() else {
         let found = format!("an object of {} members", members.len());
@@ -102,22 +123,34 @@ pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
         };
     }
     // The other members have the names of types.
-    match T::ALL.iter().copied().find(|member| format!("{member:?}") == *name) {
+    match T::ALL
+        .iter()
+        .copied()
+        .find(|member| format!("{member:?}") == *name)
+    {
         None | Some(T::Float16 | T::UInt4 | T::Int4) => {
             let required = format!("one with {}", UNION.join(", "));
-            Err(node.error(format!("an object with the member {}", shown(name)), required) + &or_nearest(name, &UNION))
+            Err(node.error(
+                format!("an object with the member {}", shown(name)),
+                required,
+            ) + &or_nearest(name, &UNION))
         }
         Some(member) => bits(value, member).map(union),
     }
 }
 
 /// The members of a `DML_SCALAR_UNION`.
-const UNION: [&str; 11] =
-    ["Bytes", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Float32", "Float64"];
+const UNION: [&str; 11] = [
+    "Bytes", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Float32",
+    "Float64",
+];
 
 /// At most eight bytes, little endian.
 pub fn from_bytes(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |bits, &byte| bits << 8 | u64::from(byte))
 }
 
 /// The value of an element. Prints as `std::ostream` prints it, except that 8-bit integers print as numbers.
@@ -158,7 +191,9 @@ impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let value = match self {
             Self::Integer(value) => return value.fmt(f),
-            Self::Float(value) if !value.is_finite() => return f.write_str(&value.to_string().to_lowercase()),
+            Self::Float(value) if !value.is_finite() => {
+                return f.write_str(&value.to_string().to_lowercase())
+            }
             Self::Float(value) => value,
         };
         let scientific = format!("{value:.5e}");
@@ -168,7 +203,11 @@ impl fmt::Display for Number {
             // The shortest text of a number with six digits.
             return scientific.parse().unwrap_or(*value).fmt(f);
         }
-        write!(f, "{}e{exponent:+03}", digits.trim_end_matches('0').trim_end_matches('.'))
+        write!(
+            f,
+            "{}e{exponent:+03}",
+            digits.trim_end_matches('0').trim_end_matches('.')
+        )
     }
 }
 

@@ -1,6 +1,8 @@
 //! The case table: descriptors around every edge case, with the inputs to run them on. All test runners use this table.
 
-use dml_cuda::{BufferTensorDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType};
+use dml_cuda::{
+    BufferTensorDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorDataType,
+};
 use TensorDataType as T;
 
 use super::{oracle, Random};
@@ -26,8 +28,10 @@ impl Case {
 const WIDTHS: [T; 4] = [T::UInt8, T::Float16, T::Float32, T::Float64];
 
 /// Element counts around a vector, a warp, a thread block, a page, and a thread block's worth of vectors.
-const COUNTS: [u32; 24] =
-    [1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 127, 128, 129, 255, 257, 1023, 4095, 4096, 4097, 65537, 100_003];
+const COUNTS: [u32; 24] = [
+    1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 127, 128, 129, 255, 257, 1023, 4095, 4096, 4097,
+    65537, 100_003,
+];
 
 /// Sizes and strides of outputs, in every order of dimensions and with every kind of gap.
 const LAYOUTS: &[(&[u32], Option<&[u32]>)] = &[
@@ -39,11 +43,14 @@ const LAYOUTS: &[(&[u32], Option<&[u32]>)] = &[
     (&[7, 1000], Some(&[1003, 1])),                // long rows
     (&[2, 3, 40, 50], Some(&[6000, 1, 150, 3])),   // NHWC in memory
     (&[2, 40, 50, 3], Some(&[6000, 50, 1, 2000])), // NCHW in memory
-    (&[20, 600], Some(&[1202, 2])),                // every second element, in runs that the CPU fills in parts
-    (&[2, 2, 2], Some(&[3, 5, 7])),                // dimensions that are not nested
-    (&[3, 4, 5], Some(&[1, 3, 12])),               // reversed order
-    (&[1, 9, 1, 65, 1], Some(&[0, 70, 3, 1, 9])),  // dimensions of size 1 may have any stride
-    (&[2, 2, 2, 2, 2, 2, 2, 2], Some(&[1, 2, 4, 8, 16, 32, 64, 128])),
+    (&[20, 600], Some(&[1202, 2])), // every second element, in runs that the CPU fills in parts
+    (&[2, 2, 2], Some(&[3, 5, 7])), // dimensions that are not nested
+    (&[3, 4, 5], Some(&[1, 3, 12])), // reversed order
+    (&[1, 9, 1, 65, 1], Some(&[0, 70, 3, 1, 9])), // dimensions of size 1 may have any stride
+    (
+        &[2, 2, 2, 2, 2, 2, 2, 2],
+        Some(&[1, 2, 4, 8, 16, 32, 64, 128]),
+    ),
     (&[3, 2, 3, 2, 3, 2, 3, 5], None),
 ];
 
@@ -101,7 +108,11 @@ const SHAPES: &[(&[u32], u32)] = &[
 fn fill(tensor: BufferTensorDesc, (start, delta): (ScalarUnion, ScalarUnion)) -> Case {
     let mut desc = super::fill(tensor.data_type, &[1], start, delta);
     desc.output_tensor = tensor;
-    Case { desc: desc.into(), inputs: Vec::new(), in_place: false }
+    Case {
+        desc: desc.into(),
+        inputs: Vec::new(),
+        in_place: false,
+    }
 }
 
 fn tensor(data_type: T, sizes: &[u32], strides: Option<&[u32]>) -> BufferTensorDesc {
@@ -115,11 +126,15 @@ fn tensor(data_type: T, sizes: &[u32], strides: Option<&[u32]>) -> BufferTensorD
 fn scalars(data_type: T) -> (ScalarUnion, ScalarUnion) {
     match data_type {
         T::Float32 => (ScalarUnion::Float32(0.1), ScalarUnion::Float32(1.0e-3)),
-        T::Float16 => {
-            (ScalarUnion::Float16(half::f16::from_f32(-3.0)), ScalarUnion::Float16(half::f16::from_f32(0.0117)))
-        }
+        T::Float16 => (
+            ScalarUnion::Float16(half::f16::from_f32(-3.0)),
+            ScalarUnion::Float16(half::f16::from_f32(0.0117)),
+        ),
         T::UInt8 | T::UInt16 => (ScalarUnion::Int64(10), ScalarUnion::Int64(-2)),
-        _ => (ScalarUnion::UInt64(0x8123_4567_89AB_CDEF), ScalarUnion::UInt64(0xFEDC_BA98_7654_3211)),
+        _ => (
+            ScalarUnion::UInt64(0x8123_4567_89AB_CDEF),
+            ScalarUnion::UInt64(0xFEDC_BA98_7654_3211),
+        ),
     }
 }
 
@@ -143,7 +158,9 @@ pub fn fills() -> Vec<Case> {
 /// FLOAT64 sequences, which `FeatureLevel::Extended` adds.
 pub fn float64_sequences() -> Vec<Case> {
     let scalars = (ScalarUnion::Float64(-0.7), ScalarUnion::Float64(0.1));
-    COUNTS.map(|count| fill(tensor(T::Float64, &[count], None), scalars)).into()
+    COUNTS
+        .map(|count| fill(tensor(T::Float64, &[count], None), scalars))
+        .into()
 }
 
 /// Bytes of an operator's inputs.
@@ -153,7 +170,10 @@ pub fn inputs(random: &mut Random, desc: &OperatorDesc) -> Vec<Vec<u8>> {
         OperatorDesc::ReverseSubsequences(desc) => {
             let input = random.bytes(desc.input_tensor.total_tensor_size_in_bytes as usize);
             let axis_size = desc.input_tensor.sizes[desc.axis as usize];
-            vec![input, lengths(random, &desc.sequence_lengths_tensor, axis_size)]
+            vec![
+                input,
+                lengths(random, &desc.sequence_lengths_tensor, axis_size),
+            ]
         }
         #[allow(unreachable_patterns)] // in the library's unit tests
         _ => panic!("{desc:?} has no inputs here"),
@@ -174,7 +194,7 @@ fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> Vec<
                 3 => axis - 1,
                 4 => axis + 1,
                 5 => u64::MAX,
-                6 if wide => 1 << 32,                        // its low 32 bits are 0
+                6 if wide => 1 << 32, // its low 32 bits are 0
                 7 if wide => (1 << 40) + random.below(axis), // its low 32 bits are below the axis size
                 _ => random.below(axis + 1),
             };
@@ -188,13 +208,27 @@ fn lengths(random: &mut Random, desc: &BufferTensorDesc, axis_size: u32) -> Vec<
 /// Every reversal, out of place and in place.
 pub fn reversals() -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut add =
-        |input: &BufferTensorDesc, lengths: &BufferTensorDesc, output: &BufferTensorDesc, axis: u32, in_place: bool| {
-            let [input_tensor, sequence_lengths_tensor, output_tensor] = [input, lengths, output].map(Clone::clone);
-            let desc = ReverseSubsequencesDesc { input_tensor, sequence_lengths_tensor, output_tensor, axis }.into();
-            let seed = cases.len() as u64 + 1;
-            cases.push(Case { inputs: inputs(&mut Random(seed), &desc), desc, in_place });
-        };
+    let mut add = |input: &BufferTensorDesc,
+                   lengths: &BufferTensorDesc,
+                   output: &BufferTensorDesc,
+                   axis: u32,
+                   in_place: bool| {
+        let [input_tensor, sequence_lengths_tensor, output_tensor] =
+            [input, lengths, output].map(Clone::clone);
+        let desc = ReverseSubsequencesDesc {
+            input_tensor,
+            sequence_lengths_tensor,
+            output_tensor,
+            axis,
+        }
+        .into();
+        let seed = cases.len() as u64 + 1;
+        cases.push(Case {
+            inputs: inputs(&mut Random(seed), &desc),
+            desc,
+            in_place,
+        });
+    };
     for data_type in WIDTHS {
         for &(sizes, axis) in SHAPES {
             let mut one = sizes.to_vec();
@@ -206,9 +240,12 @@ pub fn reversals() -> Vec<Case> {
             let padded = |pad: u32| strided(&padded_strides(sizes, pad));
             let mut one_lane = vec![0; sizes.len()];
             one_lane[axis as usize] = 1;
-            for (length_type, in_place) in
-                [(T::UInt32, false), (T::UInt64, false), (T::UInt32, true), (T::UInt64, true)]
-            {
+            for (length_type, in_place) in [
+                (T::UInt32, false),
+                (T::UInt64, false),
+                (T::UInt32, true),
+                (T::UInt64, true),
+            ] {
                 let lengths = &BufferTensorDesc::packed(length_type, &one);
                 add(packed, lengths, packed, axis, in_place);
                 // One length for everything inside the axis.
@@ -217,9 +254,16 @@ pub fn reversals() -> Vec<Case> {
                 add(packed, broadcast, packed, axis, in_place);
                 // One length for each row of the last dimension.
                 if (axis as usize) + 2 < sizes.len() {
-                    let mut row_strides = padded_strides(&[&one[..one.len() - 1], &[1]].concat(), 0);
+                    let mut row_strides =
+                        padded_strides(&[&one[..one.len() - 1], &[1]].concat(), 0);
                     row_strides[sizes.len() - 1] = 0;
-                    add(packed, &BufferTensorDesc::strided(length_type, &one, &row_strides), packed, axis, in_place);
+                    add(
+                        packed,
+                        &BufferTensorDesc::strided(length_type, &one, &row_strides),
+                        packed,
+                        axis,
+                        in_place,
+                    );
                 }
                 add(&padded(1), lengths, &padded(1), axis, in_place);
                 add(&padded(4), broadcast, &padded(4), axis, in_place);
@@ -243,7 +287,13 @@ pub fn reversals() -> Vec<Case> {
             let mut one = sizes;
             one[axis as usize] = 1;
             let lengths = BufferTensorDesc::packed(T::UInt32, &one);
-            add(&BufferTensorDesc::strided(data_type, &sizes, &strides), &lengths, &packed, axis, false);
+            add(
+                &BufferTensorDesc::strided(data_type, &sizes, &strides),
+                &lengths,
+                &packed,
+                axis,
+                false,
+            );
         }
         // Transposed, around the kernel's tiles, on each axis, with lengths that vary along some of the other
         // dimensions. In the last shape two dimensions are contiguous together, in the input and in the output.
@@ -254,15 +304,22 @@ pub fn reversals() -> Vec<Case> {
                     one[axis] = 1;
                     let mut strides = padded_strides(&one, 0);
                     let others = (0..sizes.len()).filter(|&d| d != axis);
-                    others.enumerate().for_each(|(n, d)| strides[d] *= varies >> n & 1);
+                    others
+                        .enumerate()
+                        .for_each(|(n, d)| strides[d] *= varies >> n & 1);
                     let input = BufferTensorDesc::strided(data_type, sizes, &column_strides(sizes));
                     let lengths = BufferTensorDesc::strided(T::UInt32, &one, &strides);
                     let output = BufferTensorDesc::packed(data_type, sizes);
                     add(&input, &lengths, &output, axis as u32, false);
                     // No two dimensions are contiguous together.
                     if sizes[0] == 144 {
-                        let gaps = BufferTensorDesc::strided(data_type, sizes, &nested_strides(sizes, 0..3, || 16));
-                        let padded = BufferTensorDesc::strided(data_type, sizes, &padded_strides(sizes, 16));
+                        let gaps = BufferTensorDesc::strided(
+                            data_type,
+                            sizes,
+                            &nested_strides(sizes, 0..3, || 16),
+                        );
+                        let padded =
+                            BufferTensorDesc::strided(data_type, sizes, &padded_strides(sizes, 16));
                         add(&gaps, &lengths, &padded, axis as u32, false);
                     }
                 }

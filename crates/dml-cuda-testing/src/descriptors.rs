@@ -1,8 +1,8 @@
 //! Any descriptor, out of bytes, and what must be true of it: for tests with random bytes, and for fuzzing.
 
 use dml_cuda::{
-    validate, BufferTensorDesc, Device, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc,
-    ScalarUnion, TensorDataType, TensorFlags,
+    validate, BufferTensorDesc, Device, FeatureLevel, FillValueSequenceDesc, OperatorDesc,
+    ReverseSubsequencesDesc, ScalarUnion, TensorDataType, TensorFlags,
 };
 
 use super::{assert_same, cases, oracle, run, Random};
@@ -12,7 +12,10 @@ pub struct Bytes<'a>(pub &'a [u8]);
 
 impl Bytes<'_> {
     pub fn u8(&mut self) -> u8 {
-        let (first, rest) = self.0.split_first().map_or((0, &[][..]), |(first, rest)| (*first, rest));
+        let (first, rest) = self
+            .0
+            .split_first()
+            .map_or((0, &[][..]), |(first, rest)| (*first, rest));
         self.0 = rest;
         first
     }
@@ -31,7 +34,9 @@ impl Bytes<'_> {
             0 => 0,
             small @ 1..=199 => 1 + u32::from(small % 4),
             more @ 200..=249 => u32::from(more - 199),
-            _ => (1u32 << (self.u8() % 32)).wrapping_add(u32::from(self.u8() % 5)).wrapping_sub(2),
+            _ => (1u32 << (self.u8() % 32))
+                .wrapping_add(u32::from(self.u8() % 5))
+                .wrapping_sub(2),
         }
     }
 
@@ -51,8 +56,18 @@ impl Bytes<'_> {
             0 | 1 => BufferTensorDesc::packed(data_type, sizes),
             2 | 3 => BufferTensorDesc::strided(data_type, sizes, &self.nested(sizes)),
             _ => {
-                let mut any = || if self.below(8) == 0 { self.size() } else { self.below(14) as u32 };
-                BufferTensorDesc::strided(data_type, sizes, &sizes.iter().map(|_| any()).collect::<Vec<_>>())
+                let mut any = || {
+                    if self.below(8) == 0 {
+                        self.size()
+                    } else {
+                        self.below(14) as u32
+                    }
+                };
+                BufferTensorDesc::strided(
+                    data_type,
+                    sizes,
+                    &sizes.iter().map(|_| any()).collect::<Vec<_>>(),
+                )
             }
         };
         let total = &mut tensor.total_tensor_size_in_bytes;
@@ -80,7 +95,11 @@ impl Bytes<'_> {
         if self.below(2) == 0 {
             return FillValueSequenceDesc {
                 output_tensor: self.tensor(data_type, &sizes),
-                value_data_type: if self.below(30) == 0 { self.data_type() } else { data_type },
+                value_data_type: if self.below(30) == 0 {
+                    self.data_type()
+                } else {
+                    data_type
+                },
                 value_start: ScalarUnion::UInt64(self.u64()),
                 value_delta: ScalarUnion::UInt64(self.u64()),
             }
@@ -88,9 +107,15 @@ impl Bytes<'_> {
         }
         let axis = self.below(rank + 1);
         let mut lengths_sizes = sizes.clone();
-        lengths_sizes.get_mut(axis).into_iter().for_each(|size| *size = 1);
-        let (length_type, mut output_sizes, mut output_type) =
-            ([UInt32, UInt64, UInt32, UInt64, Int32][self.below(5)], sizes.clone(), data_type);
+        lengths_sizes
+            .get_mut(axis)
+            .into_iter()
+            .for_each(|size| *size = 1);
+        let (length_type, mut output_sizes, mut output_type) = (
+            [UInt32, UInt64, UInt32, UInt64, Int32][self.below(5)],
+            sizes.clone(),
+            data_type,
+        );
         match self.below(40) {
             0 => output_type = self.data_type(),
             1 => output_sizes = self.sizes(rank),
@@ -116,14 +141,26 @@ const FEW: f64 = 2e4;
 pub fn check(device: &Device, desc: &OperatorDesc, seed: u64) -> Option<bool> {
     let mut tensors = desc.input_tensors();
     tensors.push(desc.output_tensor());
-    if tensors.iter().any(|tensor| tensor.sizes.iter().map(|&size| f64::from(size)).product::<f64>() > FEW) {
+    if tensors.iter().any(|tensor| {
+        tensor
+            .sizes
+            .iter()
+            .map(|&size| f64::from(size))
+            .product::<f64>()
+            > FEW
+    }) {
         return None;
     }
     let verdict = validate(desc, FeatureLevel::HIGHEST);
-    assert_eq!(verdict.is_ok(), oracle::accepts(desc), "{desc:?}\n{verdict:?}");
+    assert_eq!(
+        verdict.is_ok(),
+        oracle::accepts(desc),
+        "{desc:?}\n{verdict:?}"
+    );
     // A run begins a tensor at its alignment, which may be 2 GiB.
     let large = |tensor: &&BufferTensorDesc| {
-        tensor.total_tensor_size_in_bytes > 1 << 20 || tensor.guaranteed_base_offset_alignment > 1 << 16
+        tensor.total_tensor_size_in_bytes > 1 << 20
+            || tensor.guaranteed_base_offset_alignment > 1 << 16
     };
     if verdict.is_err() || tensors.iter().any(large) {
         return Some(verdict.is_ok());
@@ -132,7 +169,12 @@ pub fn check(device: &Device, desc: &OperatorDesc, seed: u64) -> Option<bool> {
         let inputs = cases::inputs(&mut Random(seed), desc);
         let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let required = oracle::expected(desc, &inputs, in_place);
-        assert_same(device, desc, &run(device, desc, &inputs, in_place), &required);
+        assert_same(
+            device,
+            desc,
+            &run(device, desc, &inputs, in_place),
+            &required,
+        );
     };
     compare(desc, false);
     if let OperatorDesc::ReverseSubsequences(mut desc) = desc.clone() {

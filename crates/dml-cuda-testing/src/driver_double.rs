@@ -9,8 +9,11 @@ use super::{in_threads, repository};
 
 /// The driver functions that `tests/driver_double/driver.c` defines: all that the crate calls.
 pub fn functions() -> Vec<String> {
-    let source = std::fs::read_to_string(repository("tests/driver_double/driver.c")).expect("the double");
-    let names = source.lines().filter_map(|line| line.strip_prefix("int cu")?.split('(').next());
+    let source =
+        std::fs::read_to_string(repository("tests/driver_double/driver.c")).expect("the double");
+    let names = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("int cu")?.split('(').next());
     names.map(|name| format!("cu{name}")).collect()
 }
 
@@ -21,11 +24,21 @@ fn compiled() -> Option<&'static [u8]> {
         let folder = tempfile::tempdir().expect("a folder");
         let library = folder.path().join("libcuda.so.1");
         let built = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
-            .args(["-w", "-O1", "-shared", "-fPIC", "-lpthread", "-Wl,-soname,libcuda.so.1", "-o"])
+            .args([
+                "-w",
+                "-O1",
+                "-shared",
+                "-fPIC",
+                "-lpthread",
+                "-Wl,-soname,libcuda.so.1",
+                "-o",
+            ])
             .arg(&library)
             .arg(repository("tests/driver_double/driver.c"))
             .status();
-        built.is_ok_and(|status| status.success()).then(|| std::fs::read(library).expect("it was built"))
+        built
+            .is_ok_and(|status| status.success())
+            .then(|| std::fs::read(library).expect("it was built"))
     };
     LIBRARY.get_or_init(compile).as_deref()
 }
@@ -40,7 +53,9 @@ pub fn driver(without: Option<&str>) -> Option<tempfile::TempDir> {
     let mut library = library.to_vec();
     if let Some(name) = without {
         let name = format!("\0{name}\0").into_bytes();
-        let places: Vec<usize> = (0..library.len()).filter(|&at| library[at..].starts_with(&name)).collect();
+        let places: Vec<usize> = (0..library.len())
+            .filter(|&at| library[at..].starts_with(&name))
+            .collect();
         assert!(!places.is_empty(), "the library names its functions");
         places.into_iter().for_each(|at| library[at + 1] = b'x');
     }
@@ -58,7 +73,13 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// Runs a command with a driver that fails at the n-th call of a function. Returns the command's output and the
 /// double's report.
-pub fn with_failure(folder: &Path, function: &str, nth: u32, code: u32, mut command: Command) -> (Output, Vec<String>) {
+pub fn with_failure(
+    folder: &Path,
+    function: &str,
+    nth: u32,
+    code: u32,
+    mut command: Command,
+) -> (Output, Vec<String>) {
     let report = folder.join("report");
     let _ = std::fs::remove_file(&report);
     let output = command
@@ -98,8 +119,12 @@ pub fn fail_every_call(
 ) -> Option<(u32, u32)> {
     driver(None)?;
     let functions = functions();
-    let failed = in_threads(functions.len(), |n| fail_each_call(&functions[n], &command, &words));
-    let (cases, errors) = failed.iter().fold((0, 0), |(cases, errors), (_, c, e)| (cases + c, errors + e));
+    let failed = in_threads(functions.len(), |n| {
+        fail_each_call(&functions[n], &command, &words)
+    });
+    let (cases, errors) = failed
+        .iter()
+        .fold((0, 0), |(cases, errors), (_, c, e)| (cases + c, errors + e));
     let matrix: String = failed.into_iter().map(|(line, ..)| line).collect();
     eprintln!("{matrix}{cases} failing calls, {errors} errors in words");
     Some((cases, errors))
@@ -118,7 +143,9 @@ fn fail_each_call(
         let (output, report) = with_failure(folder.path(), function, nth, 719, command());
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         let said = format!("{function} {nth}: {out}{err}{report:?}");
-        let (told, seen): (Vec<_>, Vec<_>) = report.iter().partition(|line| line.ends_with("failed as told"));
+        let (told, seen): (Vec<_>, Vec<_>) = report
+            .iter()
+            .partition(|line| line.ends_with("failed as told"));
         let words = words(&output);
         if told.is_empty() {
             // The function is not called that often, so nothing failed.
@@ -126,8 +153,14 @@ fn fail_each_call(
             line += &format!(" fewer than {nth} calls");
             break;
         }
-        assert!(!err.contains("panicked") && output.status.code().is_some(), "{said}");
-        let lost = seen.iter().filter(|line| line.starts_with("end: not given back")).count();
+        assert!(
+            !err.contains("panicked") && output.status.code().is_some(),
+            "{said}"
+        );
+        let lost = seen
+            .iter()
+            .filter(|line| line.starts_with("end: not given back"))
+            .count();
         assert_eq!(lost, seen.len(), "{said}");
         assert!(lost == 0 || RELEASING.contains(&function), "{said}");
         outcomes.insert(if words.is_none() { "goes on" } else { "error" });
@@ -139,5 +172,9 @@ fn fail_each_call(
         cases += 1;
     }
     let outcomes: Vec<_> = outcomes.into_iter().collect();
-    (format!("{function:30}{line:23} {}\n", outcomes.join(", ")), cases, errors)
+    (
+        format!("{function:30}{line:23} {}\n", outcomes.join(", ")),
+        cases,
+        errors,
+    )
 }

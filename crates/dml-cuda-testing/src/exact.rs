@@ -14,7 +14,11 @@ fn fma(a: f32, b: f32, c: f32) -> f32 {
         return sum as f32;
     }
     let away_from_zero = (lost > 0.0) == (sum > 0.0);
-    f64::from_bits(if away_from_zero { sum.to_bits() + 1 } else { sum.to_bits() - 1 }) as f32
+    f64::from_bits(if away_from_zero {
+        sum.to_bits() + 1
+    } else {
+        sum.to_bits() - 1
+    }) as f32
 }
 
 /// Rounds to the nearest half, ties to even.
@@ -39,5 +43,9 @@ pub fn fill_f32(i: u32, start: u32, delta: u32) -> u32 {
 
 /// Element `i` of a FLOAT16 fill: the FLOAT32 element of the widened scalars, rounded to FLOAT16.
 pub fn fill_f16(i: u32, start: u16, delta: u16) -> u16 {
-    to_half(fma(i as f32, f16::from_bits(delta).to_f32(), f16::from_bits(start).to_f32()))
+    to_half(fma(
+        i as f32,
+        f16::from_bits(delta).to_f32(),
+        f16::from_bits(start).to_f32(),
+    ))
 }

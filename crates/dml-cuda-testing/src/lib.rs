@@ -36,7 +36,10 @@ pub fn cuda(test: &str) -> Option<Device> {
             let n = SKIPS.fetch_add(1, Ordering::Relaxed) + 1;
             // Not println!: the harness hides what a passing test prints.
             use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "SKIPPED on the GPU ({n} so far in this binary): {test}: {error}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED on the GPU ({n} so far in this binary): {test}: {error}"
+            );
             None
         }
     }
@@ -46,7 +49,9 @@ pub fn cuda(test: &str) -> Option<Device> {
 /// root, or with `CARGO_MANIFEST_DIR` set to the folder of their crate, as cargo sets it.
 pub fn repository(path: &str) -> PathBuf {
     let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let root = package.ancestors().find(|folder| folder.join("kernels").is_dir());
+    let root = package
+        .ancestors()
+        .find(|folder| folder.join("kernels").is_dir());
     root.expect("the tests run in the repository").join(path)
 }
 
@@ -60,18 +65,25 @@ pub fn rust_files(folder: &str) -> Vec<PathBuf> {
             false => vec![path],
         }
     });
-    below.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+    below
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
 }
 
 /// What `work` returns for each number below `count`, in a thread for each processor.
 pub fn in_threads<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
-    let numbers = || std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|&n| n < count);
+    let numbers = || {
+        std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|&n| n < count)
+    };
     let run = || numbers().map(|n| (n, work(n))).collect::<Vec<_>>();
     let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
     });
     done.sort_by_key(|&(n, _)| n);
     done.into_iter().map(|(_, result)| result).collect()
@@ -84,7 +96,12 @@ pub const POISON: u8 = 0xCD;
 pub const GUARD: usize = 64;
 
 /// A packed fill.
-pub fn fill(data_type: TensorDataType, sizes: &[u32], start: ScalarUnion, delta: ScalarUnion) -> FillValueSequenceDesc {
+pub fn fill(
+    data_type: TensorDataType,
+    sizes: &[u32],
+    start: ScalarUnion,
+    delta: ScalarUnion,
+) -> FillValueSequenceDesc {
     FillValueSequenceDesc {
         output_tensor: BufferTensorDesc::packed(data_type, sizes),
         value_data_type: data_type,
@@ -99,7 +116,12 @@ pub fn reversal(data_type: TensorDataType, sizes: &[u32], axis: u32) -> ReverseS
     let mut lengths_sizes = sizes.to_vec();
     lengths_sizes[axis as usize] = 1;
     let sequence_lengths_tensor = BufferTensorDesc::packed(TensorDataType::UInt32, &lengths_sizes);
-    ReverseSubsequencesDesc { input_tensor: tensor.clone(), sequence_lengths_tensor, output_tensor: tensor, axis }
+    ReverseSubsequencesDesc {
+        input_tensor: tensor.clone(),
+        sequence_lengths_tensor,
+        output_tensor: tensor,
+        axis,
+    }
 }
 
 /// A packed reversal of lanes of `size` elements.
@@ -109,8 +131,12 @@ pub fn lanes(data_type: TensorDataType, lanes: u32, size: u32) -> ReverseSubsequ
 
 /// Creates and compiles a descriptor that must be accepted.
 pub fn compile(device: &Device, desc: &OperatorDesc) -> CompiledOperator {
-    let operator = device.create_operator(desc.clone()).unwrap_or_else(|errors| panic!("{desc:?}\n{errors}"));
-    device.compile_operator(&operator).unwrap_or_else(|error| panic!("{desc:?}\n{error}"))
+    let operator = device
+        .create_operator(desc.clone())
+        .unwrap_or_else(|errors| panic!("{desc:?}\n{errors}"));
+    device
+        .compile_operator(&operator)
+        .unwrap_or_else(|error| panic!("{desc:?}\n{error}"))
 }
 
 /// Bytes before a tensor: the guard, or the tensor's alignment if that is larger.
@@ -130,23 +156,52 @@ pub fn run(device: &Device, desc: &OperatorDesc, inputs: &[&[u8]], in_place: boo
         let mut memory = vec![POISON; lead(desc) + total + GUARD];
         let length = bytes.len().min(total);
         memory[lead(desc)..][..length].copy_from_slice(&bytes[..length]);
-        let buffer = device.create_buffer(memory.len() as u64).expect("the cases are small");
+        let buffer = device
+            .create_buffer(memory.len() as u64)
+            .expect("the cases are small");
         buffer.write(0, &memory).expect("the range is the buffer");
-        (BufferBinding::range(&buffer, lead(desc) as u64, total as u64), memory)
+        (
+            BufferBinding::range(&buffer, lead(desc) as u64, total as u64),
+            memory,
+        )
     };
-    let placed: Vec<_> = desc.input_tensors().into_iter().zip(inputs).map(|(desc, bytes)| place(desc, bytes)).collect();
-    let (output, before) = if in_place { placed[0].clone() } else { place(output_desc, &[]) };
+    let placed: Vec<_> = desc
+        .input_tensors()
+        .into_iter()
+        .zip(inputs)
+        .map(|(desc, bytes)| place(desc, bytes))
+        .collect();
+    let (output, before) = if in_place {
+        placed[0].clone()
+    } else {
+        place(output_desc, &[])
+    };
     let bindings: Vec<BufferBinding> = placed.iter().map(|(binding, _)| binding.clone()).collect();
 
     let stream = device.create_stream().expect("a stream");
-    let table = operator.bind(&bindings, &output).unwrap_or_else(|error| panic!("{desc:?}\n{error}"));
-    table.dispatch(&stream).unwrap_or_else(|error| panic!("{desc:?}\n{error}"));
-    stream.synchronize().unwrap_or_else(|error| panic!("{desc:?}\n{error}"));
+    let table = operator
+        .bind(&bindings, &output)
+        .unwrap_or_else(|error| panic!("{desc:?}\n{error}"));
+    table
+        .dispatch(&stream)
+        .unwrap_or_else(|error| panic!("{desc:?}\n{error}"));
+    stream
+        .synchronize()
+        .unwrap_or_else(|error| panic!("{desc:?}\n{error}"));
 
     let after: Vec<u8> = output.buffer.to_vec().expect("bytes are whole");
-    let (begin, end) = (lead(output_desc), lead(output_desc) + output_desc.total_tensor_size_in_bytes as usize);
-    assert!(after[..begin] == before[..begin], "{device}: bytes before the output were written\n{desc:?}");
-    assert!(after[end..] == before[end..], "{device}: bytes after the output were written\n{desc:?}");
+    let (begin, end) = (
+        lead(output_desc),
+        lead(output_desc) + output_desc.total_tensor_size_in_bytes as usize,
+    );
+    assert!(
+        after[..begin] == before[..begin],
+        "{device}: bytes before the output were written\n{desc:?}"
+    );
+    assert!(
+        after[end..] == before[end..],
+        "{device}: bytes after the output were written\n{desc:?}"
+    );
     for (binding, before) in placed.iter().skip(usize::from(in_place)) {
         assert!(
             binding.buffer.to_vec::<u8>().expect("bytes are whole") == *before,
@@ -169,7 +224,8 @@ pub fn difference(desc: &OperatorDesc, found: &[u8], required: &[u8]) -> Option<
         return None;
     }
     let width = (desc.output_tensor().data_type.size_in_bits() / 8) as usize;
-    let float = matches!(desc, OperatorDesc::FillValueSequence(_)) && desc.output_tensor().data_type.is_float();
+    let float = matches!(desc, OperatorDesc::FillValueSequence(_))
+        && desc.output_tensor().data_type.is_float();
     let nan = |bytes: &[u8]| match bytes {
         [a, b] => half::f16::from_le_bytes([*a, *b]).is_nan(),
         [a, b, c, d] => f32::from_le_bytes([*a, *b, *c, *d]).is_nan(),
@@ -177,9 +233,12 @@ pub fn difference(desc: &OperatorDesc, found: &[u8], required: &[u8]) -> Option<
     };
     assert_eq!(found.len(), required.len());
     let mut elements = found.chunks(width).zip(required.chunks(width)).enumerate();
-    let (n, (found, required)) =
-        elements.find(|(_, (found, required))| found != required && !(float && nan(found) && nan(required)))?;
-    Some(format!("element {n} in memory is {found:02x?}, but must be {required:02x?}"))
+    let (n, (found, required)) = elements.find(|(_, (found, required))| {
+        found != required && !(float && nan(found) && nan(required))
+    })?;
+    Some(format!(
+        "element {n} in memory is {found:02x?}, but must be {required:02x?}"
+    ))
 }
 
 /// A small generator of repeatable pseudo-random numbers (splitmix64, Steele et al. 2014).

@@ -2,25 +2,33 @@
 //! code with the library.
 
 use dml_cuda::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorDataType, TensorFlags,
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, TensorDataType,
+    TensorFlags,
 };
 
 use super::exact;
 use TensorDataType::*;
 
 /// The data types of fills.
-pub const FILL: &[TensorDataType] = &[Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
+pub const FILL: &[TensorDataType] = &[
+    Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8,
+];
 
 /// Whether the library must accept a descriptor at the highest feature level.
 pub fn accepts(desc: &OperatorDesc) -> bool {
-    const REVERSE: &[TensorDataType] =
-        &[Float64, Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8];
+    const REVERSE: &[TensorDataType] = &[
+        Float64, Float32, Float16, Int64, Int32, Int16, Int8, UInt64, UInt32, UInt16, UInt8,
+    ];
     match desc {
         OperatorDesc::FillValueSequence(d) => {
             tensor(&d.output_tensor, FILL, true) && d.value_data_type == d.output_tensor.data_type
         }
         OperatorDesc::ReverseSubsequences(d) => {
-            let (input, lengths, output) = (&d.input_tensor, &d.sequence_lengths_tensor, &d.output_tensor);
+            let (input, lengths, output) = (
+                &d.input_tensor,
+                &d.sequence_lengths_tensor,
+                &d.output_tensor,
+            );
             let mut with_one = input.sizes.clone();
             if d.axis as usize >= with_one.len() {
                 return false;
@@ -52,7 +60,12 @@ fn tensor(t: &BufferTensorDesc, types: &[TensorDataType], output: bool) -> bool 
         None => elements,
         Some(strides) if strides.len() != t.sizes.len() => return false,
         Some(strides) => {
-            1 + t.sizes.iter().zip(strides).map(|(&n, &s)| u128::from(n - 1) * u128::from(s)).sum::<u128>()
+            1 + t
+                .sizes
+                .iter()
+                .zip(strides)
+                .map(|(&n, &s)| u128::from(n - 1) * u128::from(s))
+                .sum::<u128>()
         }
     };
     if elements > MAX {
@@ -74,7 +87,10 @@ fn tensor(t: &BufferTensorDesc, types: &[TensorDataType], output: bool) -> bool 
 
 /// Marks every element, so only for small tensors.
 fn overlaps(t: &BufferTensorDesc, elements: u128) -> bool {
-    assert!(elements < 1 << 24, "the oracle walks every element of {t:?}");
+    assert!(
+        elements < 1 << 24,
+        "the oracle walks every element of {t:?}"
+    );
     let mut seen = std::collections::HashSet::new();
     coordinates(&t.sizes).any(|coordinate| !seen.insert(offset(t, &coordinate)))
 }
@@ -102,7 +118,10 @@ pub fn offset(t: &BufferTensorDesc, coordinate: &[u32]) -> usize {
     let mut stride = 1;
     let mut offset = 0;
     for d in (0..t.sizes.len()).rev() {
-        let this = t.strides.as_ref().map_or(stride, |strides| strides[d] as usize);
+        let this = t
+            .strides
+            .as_ref()
+            .map_or(stride, |strides| strides[d] as usize);
         offset += coordinate[d] as usize * this;
         stride *= t.sizes[d] as usize;
     }
@@ -115,10 +134,16 @@ pub fn fill(desc: &FillValueSequenceDesc, out: &mut [u8]) {
     let (start, delta) = (desc.value_start.to_bits(), desc.value_delta.to_bits());
     for (i, coordinate) in coordinates(&t.sizes).enumerate() {
         let bits = match t.data_type {
-            TensorDataType::Float32 => u64::from(exact::fill_f32(i as u32, start as u32, delta as u32)),
-            TensorDataType::Float16 => u64::from(exact::fill_f16(i as u32, start as u16, delta as u16)),
+            TensorDataType::Float32 => {
+                u64::from(exact::fill_f32(i as u32, start as u32, delta as u32))
+            }
+            TensorDataType::Float16 => {
+                u64::from(exact::fill_f16(i as u32, start as u16, delta as u16))
+            }
             // Uses the C library, which rounds once. The values that the tests spell out do not come from here.
-            TensorDataType::Float64 => (i as f64).mul_add(f64::from_bits(delta), f64::from_bits(start)).to_bits(),
+            TensorDataType::Float64 => (i as f64)
+                .mul_add(f64::from_bits(delta), f64::from_bits(start))
+                .to_bits(),
             _ => (i128::from(start) + i as i128 * i128::from(delta)) as u64,
         };
         let at = offset(t, &coordinate) * width(t);
@@ -129,7 +154,11 @@ pub fn fill(desc: &FillValueSequenceDesc, out: &mut [u8]) {
 /// Writes the required bytes into the output tensor, and leaves the others as they were. In place, `input` is a copy of
 /// `out`.
 pub fn reverse(desc: &ReverseSubsequencesDesc, input: &[u8], lengths: &[u8], out: &mut [u8]) {
-    let (from, of, to) = (&desc.input_tensor, &desc.sequence_lengths_tensor, &desc.output_tensor);
+    let (from, of, to) = (
+        &desc.input_tensor,
+        &desc.sequence_lengths_tensor,
+        &desc.output_tensor,
+    );
     let (axis, element) = (desc.axis as usize, width(from));
     let size = u128::from(from.sizes[axis]);
     for coordinate in coordinates(&from.sizes) {
@@ -137,11 +166,20 @@ pub fn reverse(desc: &ReverseSubsequencesDesc, input: &[u8], lengths: &[u8], out
         lane[axis] = 0;
         let at = offset(of, &lane) * width(of);
         let bytes = lengths[at..at + width(of)].iter().rev();
-        let length = bytes.fold(0u128, |length, &byte| length << 8 | u128::from(byte)).min(size);
+        let length = bytes
+            .fold(0u128, |length, &byte| length << 8 | u128::from(byte))
+            .min(size);
         let t = u128::from(coordinate[axis]);
         let mut source = coordinate;
-        source[axis] = if t < length { (length - 1 - t) as u32 } else { coordinate[axis] };
-        let (a, b) = (offset(from, &source) * element, offset(to, &coordinate) * element);
+        source[axis] = if t < length {
+            (length - 1 - t) as u32
+        } else {
+            coordinate[axis]
+        };
+        let (a, b) = (
+            offset(from, &source) * element,
+            offset(to, &coordinate) * element,
+        );
         out[b..b + element].copy_from_slice(&input[a..a + element]);
     }
 }

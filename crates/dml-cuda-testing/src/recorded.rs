@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::Path;
 
 use dml_cuda::{
-    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion, TensorFlags,
+    BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc, ScalarUnion,
+    TensorFlags,
 };
 use serde_json::{from_value, Value};
 
@@ -40,7 +41,11 @@ impl Record {
         };
         let total = desc.input_tensor.total_tensor_size_in_bytes as usize;
         let width = oracle::width(&desc.input_tensor);
-        let counted = || (0..total / width).flat_map(|k| (k as u64).to_le_bytes()[..width].to_vec()).collect();
+        let counted = || {
+            (0..total / width)
+                .flat_map(|k| (k as u64).to_le_bytes()[..width].to_vec())
+                .collect()
+        };
         let mut input = self.bytes("input_bytes").unwrap_or_else(counted);
         input.resize(total.max(input.len()), 0);
         vec![input, self.bytes("length_bytes").expect("lengths")]
@@ -61,7 +66,12 @@ impl Record {
         let inputs = self.inputs();
         let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let tensor = oracle::expected(&self.desc, &inputs, false);
-        [vec![POISON; self.out_offset() as usize], tensor, vec![POISON; GUARD]].concat()
+        [
+            vec![POISON; self.out_offset() as usize],
+            tensor,
+            vec![POISON; GUARD],
+        ]
+        .concat()
     }
 
     /// The bytes that are required in the output buffer.
@@ -75,7 +85,10 @@ impl Record {
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal")).collect()
+    (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal"))
+        .collect()
 }
 
 pub fn verdicts() -> Vec<Record> {
@@ -87,35 +100,57 @@ pub fn outputs() -> Vec<Record> {
 }
 
 fn read(name: &str) -> Vec<Record> {
-    lines(&super::repository(&format!("tests/data/directml/{name}.jsonl.gz"))).into_iter().map(record).collect()
+    lines(&super::repository(&format!(
+        "tests/data/directml/{name}.jsonl.gz"
+    )))
+    .into_iter()
+    .map(record)
+    .collect()
 }
 
 /// The JSON of each line of a compressed file.
 pub fn lines(path: &Path) -> Vec<Value> {
-    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let file =
+        std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut text = String::new();
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip of text");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    flate2::read::GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .expect("gzip of text");
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 fn record(json: Value) -> Record {
     let desc = &json["desc"];
     let desc = match json["type"].as_str().expect("a type") {
-        "DML_OPERATOR_FILL_VALUE_SEQUENCE" => OperatorDesc::FillValueSequence(FillValueSequenceDesc {
-            output_tensor: tensor(&desc["OutputTensor"]),
-            value_data_type: desc["ValueDataType"].as_str().expect("a type").parse().expect("a data type"),
-            value_start: scalar(&json["start_bytes"]),
-            value_delta: scalar(&json["delta_bytes"]),
-        }),
-        "DML_OPERATOR_REVERSE_SUBSEQUENCES" => OperatorDesc::ReverseSubsequences(ReverseSubsequencesDesc {
-            input_tensor: tensor(&desc["InputTensor"]),
-            sequence_lengths_tensor: tensor(&desc["SequenceLengthsTensor"]),
-            output_tensor: tensor(&desc["OutputTensor"]),
-            axis: from_value(desc["Axis"].clone()).expect("a number"),
-        }),
+        "DML_OPERATOR_FILL_VALUE_SEQUENCE" => {
+            OperatorDesc::FillValueSequence(FillValueSequenceDesc {
+                output_tensor: tensor(&desc["OutputTensor"]),
+                value_data_type: desc["ValueDataType"]
+                    .as_str()
+                    .expect("a type")
+                    .parse()
+                    .expect("a data type"),
+                value_start: scalar(&json["start_bytes"]),
+                value_delta: scalar(&json["delta_bytes"]),
+            })
+        }
+        "DML_OPERATOR_REVERSE_SUBSEQUENCES" => {
+            OperatorDesc::ReverseSubsequences(ReverseSubsequencesDesc {
+                input_tensor: tensor(&desc["InputTensor"]),
+                sequence_lengths_tensor: tensor(&desc["SequenceLengthsTensor"]),
+                output_tensor: tensor(&desc["OutputTensor"]),
+                axis: from_value(desc["Axis"].clone()).expect("a number"),
+            })
+        }
         other => panic!("{other} is not an operator"),
     };
-    Record { id: json["id"].as_str().expect("an id").to_owned(), desc, json }
+    Record {
+        id: json["id"].as_str().expect("an id").to_owned(),
+        desc,
+        json,
+    }
 }
 
 fn scalar(hex: &Value) -> ScalarUnion {
@@ -127,7 +162,11 @@ fn scalar(hex: &Value) -> ScalarUnion {
 
 fn tensor(json: &Value) -> BufferTensorDesc {
     BufferTensorDesc {
-        data_type: json["DataType"].as_str().expect("a type").parse().expect("a data type"),
+        data_type: json["DataType"]
+            .as_str()
+            .expect("a type")
+            .parse()
+            .expect("a data type"),
         flags: match json["Flags"].as_str().expect("flags") {
             "NONE" => TensorFlags::None,
             "OWNED_BY_DML" => TensorFlags::OwnedByDml,
@@ -135,7 +174,9 @@ fn tensor(json: &Value) -> BufferTensorDesc {
         },
         sizes: from_value(json["Sizes"].clone()).expect("numbers"),
         strides: from_value(json["Strides"].clone()).expect("numbers, or none"),
-        total_tensor_size_in_bytes: from_value(json["TotalTensorSizeInBytes"].clone()).expect("a number"),
-        guaranteed_base_offset_alignment: from_value(json["GuaranteedBaseOffsetAlignment"].clone()).expect("a number"),
+        total_tensor_size_in_bytes: from_value(json["TotalTensorSizeInBytes"].clone())
+            .expect("a number"),
+        guaranteed_base_offset_alignment: from_value(json["GuaranteedBaseOffsetAlignment"].clone())
+            .expect("a number"),
     }
 }

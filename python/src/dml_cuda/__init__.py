@@ -5,7 +5,12 @@ PyTorch's functions are in :mod:`dml_cuda.torch`, those of JAX in :mod:`dml_cuda
 """
 
 from ._library import ValidationError, Violation, library
-from ._ops import cuda_device_count, fill_value_sequence, reverse_padded_sequence, reverse_subsequences
+from ._ops import (
+    cuda_device_count,
+    fill_value_sequence,
+    reverse_padded_sequence,
+    reverse_subsequences,
+)
 from ._ops import onnxruntime_counters, onnxruntime_library_path
 
 __version__: str = library.dml_cuda_version().decode()

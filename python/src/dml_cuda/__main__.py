@@ -35,7 +35,11 @@ def _soname() -> str:
 
 
 def _gpus() -> str:
-    query = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+    query = [
+        "nvidia-smi",
+        "--query-gpu=name,compute_cap,driver_version",
+        "--format=csv,noheader",
+    ]
     try:
         run = subprocess.run(query, capture_output=True, text=True, timeout=60)
         return (run.stdout + run.stderr).strip().replace("\n", "; ")
@@ -69,10 +73,18 @@ def _integration(name: str) -> str:
 def _facts() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "dml-cuda", _release
     yield "library", _soname
-    yield "system", lambda: f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.platform()}"
+    yield (
+        "system",
+        lambda: (
+            f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.platform()}"
+        ),
+    )
     yield "GPU, compute capability, driver", _gpus
     yield "GPUs that the library sees", _count
-    yield "driver's cache", lambda: os.environ.get("CUDA_CACHE_PATH", "~/.nv/ComputeCache")
+    yield (
+        "driver's cache",
+        lambda: os.environ.get("CUDA_CACHE_PATH", "~/.nv/ComputeCache"),
+    )
     for name in ("onnxruntime", "torch", "jax", "cupy"):
         yield name, functools.partial(_integration, name)
     for name in filter(os.environ.__contains__, _VARIABLES.split()):
@@ -89,7 +101,9 @@ def _write(line: str) -> None:
     try:
         print(_printable(line), flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # Python writes what is left when it ends
         sys.exit(f"the output cannot be written: {error.strerror}")
 
 
@@ -102,18 +116,26 @@ parser = argparse.ArgumentParser("python -m dml_cuda", description=about)
 about = """Lists the nodes of a model that this library replaces. Runs it with and without the library, compares the
 outputs, prints medians."""
 commands = parser.add_subparsers(dest="command")
-onnx = commands.add_parser("onnx", help="what a model gains in ONNX Runtime", description=about)
+onnx = commands.add_parser(
+    "onnx", help="what a model gains in ONNX Runtime", description=about
+)
 onnx.add_argument("model")
 onnx.add_argument("--provider", choices=("cpu", "cuda"), default="cpu")
 about = "an input's shape, x=50,8,16, or a dimension's size, batch=8; else 64"
-onnx.add_argument("--shape", action="append", default=[], metavar="NAME=SIZES", help=about)
+onnx.add_argument(
+    "--shape", action="append", default=[], metavar="NAME=SIZES", help=about
+)
 about = "an input's values; else random ones, and masks of padded batches"
-onnx.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help=about)
+onnx.add_argument(
+    "--input", action="append", default=[], metavar="NAME=FILE.npy", help=about
+)
 arguments = parser.parse_args()
 if arguments.command:
     try:
         gain = importlib.import_module("dml_cuda._onnx_gain")
-        for line in gain.report(arguments.model, arguments.provider, arguments.shape, arguments.input):
+        for line in gain.report(
+            arguments.model, arguments.provider, arguments.shape, arguments.input
+        ):
             _write(line)
     except ModuleNotFoundError as error:
         sys.exit(f"{error.name} is not installed: pip install onnx onnxruntime")
@@ -126,5 +148,7 @@ for name, fact in _facts():
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
     # An unknown home folder stays `~`.
-    text = re.sub(rf"(?<![^:, ]){re.escape(os.path.expanduser('~'))}(?![^/:, ])", "~", str(text))
+    text = re.sub(
+        rf"(?<![^:, ]){re.escape(os.path.expanduser('~'))}(?![^/:, ])", "~", str(text)
+    )
     _write(f"{name}: {text}")

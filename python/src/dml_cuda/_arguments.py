@@ -24,13 +24,18 @@ def is_masked(value: Any) -> bool:
 
 def is_bool(value: Any) -> bool:
     """Whether a value is a bool of Python, or of a library's dtype ``bool``."""
-    return isinstance(value, bool) or str(getattr(value, "dtype", None)) in ("bool", "torch.bool")
+    return isinstance(value, bool) or str(getattr(value, "dtype", None)) in (
+        "bool",
+        "torch.bool",
+    )
 
 
 def refuse_mask(x: Any, name: str) -> None:
     """Refuses a masked array: the data would move without the mask."""
     if is_masked(x):
-        raise TypeError(f"{name} is {of_type(x)}, but must be an array with no mask: pass its data and its mask separately")
+        raise TypeError(
+            f"{name} is {of_type(x)}, but must be an array with no mask: pass its data and its mask separately"
+        )
 
 
 def shown(value: Any) -> str:
@@ -45,7 +50,11 @@ def shown(value: Any) -> str:
 def of_type(value: Any, full: bool = False) -> str:
     """A value's type in an error message: ``an int``, or in full ``an array.array``."""
     kind = type(value)
-    name = f"{kind.__module__}.{kind.__qualname__}" if full and kind.__module__ != "builtins" else kind.__qualname__
+    name = (
+        f"{kind.__module__}.{kind.__qualname__}"
+        if full and kind.__module__ != "builtins"
+        else kind.__qualname__
+    )
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
@@ -62,11 +71,17 @@ def integer(value: Any, name: str, required: str = "an integer") -> int:
     raise TypeError(f"{name} is {shown(value)}, but must be {required}")
 
 
-def integers(value: Any, name: str, required: str = "a sequence of integers") -> tuple[int, ...]:
+def integers(
+    value: Any, name: str, required: str = "a sequence of integers"
+) -> tuple[int, ...]:
     """Converts a sequence of integers to a tuple."""
     if type(value) is tuple and _INT.issuperset(map(type, value)):
         return value
-    if np.iterable(value) and not isinstance(value, (str, bytes, bytearray, Mapping, Set)) and not is_masked(value):
+    if (
+        np.iterable(value)
+        and not isinstance(value, (str, bytes, bytearray, Mapping, Set))
+        and not is_masked(value)
+    ):
         return tuple(integer(item, f"{name}[{at}]") for at, item in enumerate(value))
     raise TypeError(f"{name} is {shown(value)}, but must be {required}")
 
@@ -76,9 +91,13 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
     numbers, which wrap."""
     if data_type.startswith("FLOAT"):
         try:
-            packed = struct.pack({"FLOAT16": "<e", "FLOAT32": "<f"}[data_type], _real(value))
+            packed = struct.pack(
+                {"FLOAT16": "<e", "FLOAT32": "<f"}[data_type], _real(value)
+            )
         except OverflowError:
-            raise ValueError(f"{name} is {shown(value)}, but must fit {data_type}, or be float('inf')") from None
+            raise ValueError(
+                f"{name} is {shown(value)}, but must fit {data_type}, or be float('inf')"
+            ) from None
         except (TypeError, ValueError):
             raise TypeError(f"{name} is {shown(value)}, but must be a number") from None
         return int.from_bytes(packed, "little")
@@ -87,7 +106,9 @@ def scalar_bits(value: Any, data_type: str, name: str) -> int:
     least = -(1 << (bits - 1))
     most = (1 << bits) - 1 if data_type.startswith("U") else -least - 1
     if not least <= number <= most:
-        raise ValueError(f"{name} is {shown(number)}, but must be from {least} to {most}, as the data type is {data_type}")
+        raise ValueError(
+            f"{name} is {shown(number)}, but must be from {least} to {most}, as the data type is {data_type}"
+        )
     return number & (1 << bits) - 1
 
 
@@ -95,7 +116,12 @@ def _real(value: Any) -> float:
     """Like ``float``, but refuses bools, texts, complex and masked values, and arrays with dimensions."""
     if type(value) not in (float, int):
         kind = getattr(getattr(value, "dtype", None), "kind", "O")
-        wrong = isinstance(value, (str, bytes, bytearray)) or kind in "SUTcmM" or is_masked(value) or is_bool(value)
+        wrong = (
+            isinstance(value, (str, bytes, bytearray))
+            or kind in "SUTcmM"
+            or is_masked(value)
+            or is_bool(value)
+        )
         if wrong or getattr(value, "ndim", 0) > 0:
             raise TypeError
     return float(value)
@@ -112,23 +138,33 @@ def fill_type(dtype: Any) -> tuple[np.dtype, str]:
         kind = None
     if kind is None or kind not in _FILL_TYPES:
         found = shown(dtype) if kind is None else kind
-        raise TypeError(f"dtype is {found}, but must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order")
+        raise TypeError(
+            f"dtype is {found}, but must be float32, float16, or integers of 8 to 64 bits, in the machine's byte order"
+        )
     return kind, _FILL_TYPES[kind]
 
 
 def fill_shape(shape: Any, kind: np.dtype) -> tuple[int, ...]:
     """A shape as NumPy accepts it: an integer or a sequence of integers."""
     required = "an integer or a sequence of integers"
-    sizes = integers(shape, "shape", required) if np.iterable(shape) else (integer(shape, "shape", required),)
+    sizes = (
+        integers(shape, "shape", required)
+        if np.iterable(shape)
+        else (integer(shape, "shape", required),)
+    )
     if min(sizes, default=0) < 0:
         raise ValueError(f"shape is {shown(sizes)}, but must have sizes of at least 0")
     if 0 not in sizes:  # what the operator would refuse, before memory is allocated
         if len(sizes) > 8:
-            raise ValueError(f"shape is {shown(sizes)}, but must have at most 8 dimensions (tensor.dimension_count)")
+            raise ValueError(
+                f"shape is {shown(sizes)}, but must have at most 8 dimensions (tensor.dimension_count)"
+            )
         spare = max(1, 4 // kind.itemsize)  # the bytes are a multiple of 4
         if math.prod(sizes) > (1 << 32) - spare:
             rule = "tensor.total_size.max" if spare > 1 else "tensor.element_count"
-            raise ValueError(f"shape is {shown(sizes)}, but must have at most 2**32 - {spare} elements of {kind} ({rule})")
+            raise ValueError(
+                f"shape is {shown(sizes)}, but must have at most 2**32 - {spare} elements of {kind} ({rule})"
+            )
     return sizes
 
 
@@ -139,7 +175,9 @@ def axis_from_front(axis: Any, shape: Sequence[Any], name: str = "axis") -> int:
     if rank == 0:
         raise ValueError("x has 0 dimensions, but must have at least 1")
     if not -rank <= axis < rank:
-        raise ValueError(f"{name} is {shown(axis)}, but must be from {-rank} to {rank - 1}, the dimensions of x")
+        raise ValueError(
+            f"{name} is {shown(axis)}, but must be from {-rank} to {rank - 1}, the dimensions of x"
+        )
     return axis % rank
 
 
@@ -149,15 +187,27 @@ def axis_of_lanes(axis: Any, shape: Any, lengths: Any, name: str = "axis") -> in
     front = axis_from_front(axis, shape, name)
     of_lanes = type(shape)((*shape[:front], 1, *shape[front + 1 :]))
     missing = len(shape) - len(lengths)
-    if missing < 0 or any(size != 1 and size != to for size, to in zip(lengths, of_lanes[missing:])):
-        padded = "; reverse_padded_sequence takes a length for each sequence" if len(lengths) == 1 else ""
-        raise ValueError(f"lengths has shape {lengths}, but must broadcast to {of_lanes}, x's with 1 at {name}{padded}")
+    if missing < 0 or any(
+        size != 1 and size != to for size, to in zip(lengths, of_lanes[missing:])
+    ):
+        padded = (
+            "; reverse_padded_sequence takes a length for each sequence"
+            if len(lengths) == 1
+            else ""
+        )
+        raise ValueError(
+            f"lengths has shape {lengths}, but must broadcast to {of_lanes}, x's with 1 at {name}{padded}"
+        )
     return front
 
 
 def refuse_ambiguous(lengths: Any, shape: Any, axis: int) -> None:
     """Refuses lengths of one dimension that fit another dimension of x besides the last, to which they broadcast."""
-    if len(lengths) == 1 and lengths[0] != 1 and (*shape[:axis], *shape[axis + 1 :]).count(lengths[0]) > 1:
+    if (
+        len(lengths) == 1
+        and lengths[0] != 1
+        and (*shape[:axis], *shape[axis + 1 :]).count(lengths[0]) > 1
+    ):
         raise ValueError(
             f"lengths has shape {lengths}, but must have {len(shape)} dimensions, as x has, because more than one of x's "
             f"has the size {lengths[0]}; reverse_padded_sequence takes a length for each sequence"
@@ -167,8 +217,12 @@ def refuse_ambiguous(lengths: Any, shape: Any, axis: int) -> None:
 def check_batch(lengths: Any, required: Any, other: Any, option: str) -> None:
     """Checks the shape of the lengths of a padded batch. other: what would be the batch size with an option."""
     if lengths != required:
-        swapped = f"; with {option} it would be {other}" if [*lengths] == [other] else ""
-        raise ValueError(f"lengths has shape {lengths}, but must have {required}, the batch size{swapped}")
+        swapped = (
+            f"; with {option} it would be {other}" if [*lengths] == [other] else ""
+        )
+        raise ValueError(
+            f"lengths has shape {lengths}, but must have {required}, the batch size{swapped}"
+        )
 
 
 def host_lengths(lengths: Any) -> npt.NDArray[Any]:
@@ -176,10 +230,14 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
     if type(lengths) is not np.ndarray:
         check_kind(lengths)
     try:
-        is_foreign = hasattr(lengths, "__dlpack__") and not hasattr(lengths, "__array__")
+        is_foreign = hasattr(lengths, "__dlpack__") and not hasattr(
+            lengths, "__array__"
+        )
         array = np.from_dlpack(lengths) if is_foreign else np.asarray(lengths)
     except Exception:
-        raise TypeError(f"lengths is {of_type(lengths)}, but must be integers on the host") from None
+        raise TypeError(
+            f"lengths is {of_type(lengths)}, but must be integers on the host"
+        ) from None
     # NumPy makes floats of numbers from 2**63 on if the list also has smaller ones.
     is_rounded = array.dtype.kind == "f" and isinstance(lengths, (list, tuple))
     items = np.asarray(lengths, dtype=object) if is_rounded else array
@@ -191,14 +249,22 @@ def host_lengths(lengths: Any) -> npt.NDArray[Any]:
         at = tuple(int(k) for k in np.argwhere(array < 0)[0])
         place = f"lengths[{', '.join(map(str, at))}]" if at else "lengths"
         raise ValueError(f"{place} is {shown(int(items[at]))}, but must be at least 0")
-    return np.asarray(array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32, order="C")
+    return np.asarray(
+        array, dtype=np.uint64 if array.dtype.itemsize == 8 else np.uint32, order="C"
+    )
 
 
 def wrong_lengths(dtype: Any, integers: str = ".astype(int)") -> TypeError:
     """The error of lengths that are no integers. integers: how an array of the lengths' library becomes integers."""
     # Rounding down would make 12 of 13 / 22 * 22 in float32.
-    advice = f": lengths{integers}, or (lengths * T).round(){integers} for lengths relative to T" if "float" in str(dtype) else ""
-    return TypeError(f"lengths has dtype {dtype}, but must have an integer dtype{advice}")
+    advice = (
+        f": lengths{integers}, or (lengths * T).round(){integers} for lengths relative to T"
+        if "float" in str(dtype)
+        else ""
+    )
+    return TypeError(
+        f"lengths has dtype {dtype}, but must have an integer dtype{advice}"
+    )
 
 
 def check_kind(lengths: Any) -> None:

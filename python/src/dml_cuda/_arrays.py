@@ -15,7 +15,9 @@ from ._library import Array
 def library_of(x: Any) -> str:
     """The library that an array is of: ``numpy``, ``cupy``, ``torch``, ``jax`` or another."""
     name = type(x).__module__.partition(".")[0]
-    if name not in ("numpy", "torch") and isinstance(x, getattr(sys.modules.get("torch"), "Tensor", ())):
+    if name not in ("numpy", "torch") and isinstance(
+        x, getattr(sys.modules.get("torch"), "Tensor", ())
+    ):
         return "torch"  # a subclass of tensors
     return "jax" if name == "jaxlib" else name
 
@@ -27,35 +29,69 @@ def view(x: Any, name: str, stream: int = 0) -> Array:
         if type(x) is not np.ndarray:
             refuse_mask(x, name)
         if x.dtype.hasobject:
-            raise TypeError(f"{name} has dtype {x.dtype}, but must have one whose elements are bytes")
+            raise TypeError(
+                f"{name} has dtype {x.dtype}, but must have one whose elements are bytes"
+            )
         strides = None if x.flags.c_contiguous else x.strides
-        return Array(x.ctypes.data, x.shape, strides, x.dtype, None, not x.flags.writeable, x)
+        return Array(
+            x.ctypes.data, x.shape, strides, x.dtype, None, not x.flags.writeable, x
+        )
     if library_of(x) == "jax":
-        raise TypeError(f"{name} must not be an array of JAX unless x is one: they never change, and XLA has its own streams")
-    interface, is_exporter = getattr(x, "__cuda_array_interface__", None), hasattr(x, "__dlpack__")
+        raise TypeError(
+            f"{name} must not be an array of JAX unless x is one: they never change, and XLA has its own streams"
+        )
+    interface, is_exporter = (
+        getattr(x, "__cuda_array_interface__", None),
+        hasattr(x, "__dlpack__"),
+    )
     # An interface of before version 3 has no stream to wait for.
-    if interface is not None and not (is_exporter and isinstance(interface, Mapping) and "stream" not in interface):
+    if interface is not None and not (
+        is_exporter and isinstance(interface, Mapping) and "stream" not in interface
+    ):
         if not isinstance(interface, Mapping):
-            raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, but must be a mapping")
+            raise TypeError(
+                f"{name}.__cuda_array_interface__ is {shown(interface)}, but must be a mapping"
+            )
         if interface.get("mask") is not None:
-            raise TypeError(f"{name} has a mask, but must have none: pass its data and its mask separately")
+            raise TypeError(
+                f"{name} has a mask, but must have none: pass its data and its mask separately"
+            )
         missing = [key for key in ("data", "shape", "typestr") if key not in interface]
         if missing:
-            raise TypeError(f"{name}.__cuda_array_interface__ must have {', '.join(missing)}")
+            raise TypeError(
+                f"{name}.__cuda_array_interface__ must have {', '.join(missing)}"
+            )
         place = f"{name}.__cuda_array_interface__"
-        shape, strides = (integers(interface.get(key) or (), f"{place}[{key!r}]") for key in ("shape", "strides"))
+        shape, strides = (
+            integers(interface.get(key) or (), f"{place}[{key!r}]")
+            for key in ("shape", "strides")
+        )
         try:
-            (address, read_only), dtype = interface["data"], np.dtype(interface["typestr"])
+            (address, read_only), dtype = (
+                interface["data"],
+                np.dtype(interface["typestr"]),
+            )
             address = operator.index(address)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{name}.__cuda_array_interface__ is {shown(interface)}, but must have data and typestr: {error}") from None
+            raise TypeError(
+                f"{name}.__cuda_array_interface__ is {shown(interface)}, but must have data and typestr: {error}"
+            ) from None
         awaited = interface.get("stream")
-        if awaited is not None and not 0 < integer(awaited, f"{place}['stream']") < 1 << 64:
-            raise ValueError(f"{place}['stream'] is {shown(awaited)}, but must be None, or from 1 to 2**64 - 1")
-        return Array(address, shape, strides or None, dtype, _ordinal(x), read_only, x, awaited)
+        if (
+            awaited is not None
+            and not 0 < integer(awaited, f"{place}['stream']") < 1 << 64
+        ):
+            raise ValueError(
+                f"{place}['stream'] is {shown(awaited)}, but must be None, or from 1 to 2**64 - 1"
+            )
+        return Array(
+            address, shape, strides or None, dtype, _ordinal(x), read_only, x, awaited
+        )
     if is_exporter:
         return _from_dlpack(x, name, stream)
-    raise TypeError(f"{name} is {of_type(x, full=True)}, but must be a NumPy array, or one with __cuda_array_interface__ or __dlpack__")
+    raise TypeError(
+        f"{name} is {of_type(x, full=True)}, but must be a NumPy array, or one with __cuda_array_interface__ or __dlpack__"
+    )
 
 
 def _ordinal(x: Any) -> int:
@@ -84,13 +120,24 @@ class _DLTensor(ctypes.Structure):
 
 # Function objects of our own: those of `ctypes.pythonapi` have one prototype for all libraries of the process.
 _of_capsule = ctypes.py_object, ctypes.c_char_p
-_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, *_of_capsule)(("PyCapsule_GetPointer", ctypes.pythonapi))
-_has_name = ctypes.PYFUNCTYPE(ctypes.c_int, *_of_capsule)(("PyCapsule_IsValid", ctypes.pythonapi))
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, *_of_capsule)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_has_name = ctypes.PYFUNCTYPE(ctypes.c_int, *_of_capsule)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
 _KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 _NAMES = {
-    4: "bfloat16", 7: "float8_e3m4", 8: "float8_e4m3", 9: "float8_e4m3b11fnuz", 10: "float8_e4m3fn",
-    11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 14: "float8_e8m0fnu",
-}  # fmt: skip
+    4: "bfloat16",
+    7: "float8_e3m4",
+    8: "float8_e4m3",
+    9: "float8_e4m3b11fnuz",
+    10: "float8_e4m3fn",
+    11: "float8_e4m3fnuz",
+    12: "float8_e5m2",
+    13: "float8_e5m2fnuz",
+    14: "float8_e8m0fnu",
+}
 # Byte offsets in a versioned capsule: two numbers of 4 bytes, two pointers, flags of 8 bytes, then the tensor.
 _VERSION, _FLAGS, _VERSIONED_TENSOR = 0, 24, 32
 _READ_ONLY, _COPIED = 1, 2
@@ -117,16 +164,23 @@ def _from_dlpack(x: Any, name: str, stream: int) -> Array:
     # An exporter on a GPU makes our stream wait for its own. Nothing consumes the capsule, so it releases its reference
     # to the memory when it is destroyed.
     try:
-        is_on_gpu = hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] in (2, 13)
+        is_on_gpu = hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] in (
+            2,
+            13,
+        )
         of_stream = {"stream": stream or 1} if is_on_gpu else {}
         try:
             capsule = x.__dlpack__(max_version=(1, 0), **of_stream)
         except TypeError:  # older than DLPack 1.0
             capsule = x.__dlpack__(**of_stream)
     except Exception as error:
-        raise ValueError(f"{name} must give its memory to DLPack: {type(error).__name__}: {error}") from error
+        raise ValueError(
+            f"{name} must give its memory to DLPack: {type(error).__name__}: {error}"
+        ) from error
     flags, is_versioned = 0, _has_name(capsule, b"dltensor_versioned")
-    address = _pointer_of(capsule, b"dltensor_versioned" if is_versioned else b"dltensor")
+    address = _pointer_of(
+        capsule, b"dltensor_versioned" if is_versioned else b"dltensor"
+    )
     if is_versioned:
         major = ctypes.c_uint32.from_address(address + _VERSION).value
         if major != 1:
@@ -135,13 +189,27 @@ def _from_dlpack(x: Any, name: str, stream: int) -> Array:
         address += _VERSIONED_TENSOR
     tensor = _DLTensor.from_address(address)
     if tensor.device_type not in (1, 2, 3, 13):
-        raise TypeError(f"{name} is on a device of DLPack's type {tensor.device_type}, but must be on the CPU or a CUDA GPU")
+        raise TypeError(
+            f"{name} is on a device of DLPack's type {tensor.device_type}, but must be on the CPU or a CUDA GPU"
+        )
     read_only = flags & (_READ_ONLY | _COPIED) != 0  # writes to a copy would be lost
     dtype = _dtype_of(tensor, name)
     shape = tuple(tensor.shape[d] for d in range(tensor.ndim))
-    strides = tuple(tensor.strides[d] * dtype.itemsize for d in range(tensor.ndim)) if tensor.strides else None
+    strides = (
+        tuple(tensor.strides[d] * dtype.itemsize for d in range(tensor.ndim))
+        if tensor.strides
+        else None
+    )
     ordinal = tensor.device_id if tensor.device_type in (2, 13) else None
-    return Array((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, ordinal, read_only, capsule)
+    return Array(
+        (tensor.data or 0) + tensor.byte_offset,
+        shape,
+        strides,
+        dtype,
+        ordinal,
+        read_only,
+        capsule,
+    )
 
 
 def stream_of(x: Any, stream: Any) -> int:
@@ -157,13 +225,19 @@ def stream_of(x: Any, stream: Any) -> int:
 
 
 def _handle(stream: Any) -> int:
-    for found in (stream, getattr(stream, "ptr", stream), getattr(stream, "cuda_stream", stream)):
+    for found in (
+        stream,
+        getattr(stream, "ptr", stream),
+        getattr(stream, "cuda_stream", stream),
+    ):
         if hasattr(found, "__index__") and not isinstance(found, bool):
             handle = operator.index(found)
             if not 0 <= handle < 1 << 64:
                 raise ValueError(f"stream is {handle}, but must be from 0 to 2**64 - 1")
             return handle
-    raise TypeError(f"stream is {shown(stream)}, but must be an integer, or have ptr or cuda_stream")
+    raise TypeError(
+        f"stream is {shown(stream)}, but must be an integer, or have ptr or cuda_stream"
+    )
 
 
 def empty_like(x: Any, name: str) -> Any:
@@ -176,4 +250,6 @@ def empty_like(x: Any, name: str) -> Any:
 
         with x.device:
             return cupy.empty_like(x)
-    raise TypeError(f"{name} is {of_type(x, full=True)}, but must be an array that this library can allocate: pass out")
+    raise TypeError(
+        f"{name} is {of_type(x, full=True)}, but must be an array that this library can allocate: pass out"
+    )

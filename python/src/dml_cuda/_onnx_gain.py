@@ -31,8 +31,14 @@ def _nodes(nodes: Any, place: str = "") -> Iterator[tuple[Any, str]]:
     for node in nodes:
         yield node, place
         for attribute in node.attribute:
-            for graph in [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])]:
-                yield from _nodes(graph.node, f" in {attribute.name} of {node.op_type} `{node.name}`{place}")
+            for graph in [
+                *attribute.graphs,
+                *([attribute.g] if attribute.HasField("g") else []),
+            ]:
+                yield from _nodes(
+                    graph.node,
+                    f" in {attribute.name} of {node.op_type} `{node.name}`{place}",
+                )
 
 
 def _session(model: str, provider: str, replace: bool, **settings: Any) -> Any:
@@ -48,28 +54,51 @@ def _session(model: str, provider: str, replace: bool, **settings: Any) -> Any:
     providers = [*dict.fromkeys((_PROVIDERS[provider], _PROVIDERS["cpu"]))]
     session = ort.InferenceSession(model, options, providers=providers)
     if _PROVIDERS[provider] not in session.get_providers():
-        raise ValueError(f"the session has {session.get_providers()}, but must have {_PROVIDERS[provider]}")
+        raise ValueError(
+            f"the session has {session.get_providers()}, but must have {_PROVIDERS[provider]}"
+        )
     return session
 
 
 def _shapes(inputs: Any, given: list[str], chosen: _Values) -> dict[str, list[int]]:
     """The shape of every input. A dimension without a size has that of its name, also if another input's shape has it,
     else 64."""
-    if wrong := [text for text in given if not re.fullmatch(r".+=[1-9]\d*(,[1-9]\d*)*", text)]:
-        raise ValueError(f"--shape is {wrong[0]}, but must be NAME=SIZES, as in x=50,8,16 or batch=8")
+    if wrong := [
+        text for text in given if not re.fullmatch(r".+=[1-9]\d*(,[1-9]\d*)*", text)
+    ]:
+        raise ValueError(
+            f"--shape is {wrong[0]}, but must be NAME=SIZES, as in x=50,8,16 or batch=8"
+        )
     sizes: dict[str, list[int]] = {}
-    pairs = [(text.rpartition("=")[0], [*map(int, text.rpartition("=")[2].split(","))]) for text in given]
+    pairs = [
+        (text.rpartition("=")[0], [*map(int, text.rpartition("=")[2].split(","))])
+        for text in given
+    ]
     pairs += [(name, [*array.shape]) for name, array in chosen.items()]
-    named = ((dim, [size]) for one in inputs for dim, size in zip(one.shape, sizes.get(one.name, [])))
-    for name, shape in itertools.chain(pairs, ((dim, size) for dim, size in named if isinstance(dim, str))):
+    named = (
+        (dim, [size])
+        for one in inputs
+        for dim, size in zip(one.shape, sizes.get(one.name, []))
+    )
+    for name, shape in itertools.chain(
+        pairs, ((dim, size) for dim, size in named if isinstance(dim, str))
+    ):
         if sizes.setdefault(name, shape) != shape:
-            raise ValueError(f"--shape of {name} is {sizes[name]} and {shape}, but must be one of them")
+            raise ValueError(
+                f"--shape of {name} is {sizes[name]} and {shape}, but must be one of them"
+            )
     arrays = {one.name for one in inputs}
-    names = arrays | {dim for one in inputs for dim in one.shape if isinstance(dim, str)}
+    names = arrays | {
+        dim for one in inputs for dim in one.shape if isinstance(dim, str)
+    }
     if unknown := sizes.keys() - names:
-        raise ValueError(f"--shape has the names {sorted(unknown)}, but must have inputs or dimensions of the model: {sorted(names)}")
+        raise ValueError(
+            f"--shape has the names {sorted(unknown)}, but must have inputs or dimensions of the model: {sorted(names)}"
+        )
     if wrong := [name for name in sizes if name not in arrays and len(sizes[name]) > 1]:
-        raise ValueError(f"--shape of {wrong[0]} is {sizes[wrong[0]]}, but must be one size, because it is a dimension")
+        raise ValueError(
+            f"--shape of {wrong[0]} is {sizes[wrong[0]]}, but must be one size, because it is a dimension"
+        )
     free = lambda dim: dim if isinstance(dim, int) else sizes.get(dim, [64])[0]
     return {one.name: sizes.get(one.name, [*map(free, one.shape)]) for one in inputs}
 
@@ -79,16 +108,28 @@ def _mask(shape: list[int]) -> np.ndarray:
     batch, time = (shape if len(shape) > 1 else [1, *shape])[:2]
     lengths = time - (time - 1) * np.arange(1, batch + 1) // (batch + 1)
     mask = np.arange(time) < lengths[:, None]
-    return np.broadcast_to(mask.reshape((*mask.shape, *[1] * (len(shape) - 2)) if len(shape) > 1 else shape), shape)
+    return np.broadcast_to(
+        mask.reshape(
+            (*mask.shape, *[1] * (len(shape) - 2)) if len(shape) > 1 else shape
+        ),
+        shape,
+    )
 
 
-def _values(inputs: Any, shapes: dict[str, list[int]], most: int, style: str) -> _Values:
+def _values(
+    inputs: Any, shapes: dict[str, list[int]], most: int, style: str
+) -> _Values:
     """Random values. Integers are from 1 to `most`, which one of them is. Those that cannot be lengths are padded with
     0, are the masks of a padded batch, as bools always are, or are as the others: `style` says which."""
     random, values = np.random.default_rng(0), {}
     for one in inputs:
-        kind, shape = one.type.removeprefix("tensor(").removesuffix(")"), shapes[one.name]
-        name = {"float": "float32", "double": "float64", "string": "str"}.get(kind, kind)
+        kind, shape = (
+            one.type.removeprefix("tensor(").removesuffix(")"),
+            shapes[one.name],
+        )
+        name = {"float": "float32", "double": "float64", "string": "str"}.get(
+            kind, kind
+        )
         if not re.fullmatch(r"float(16|32|64)|u?int(8|16|32|64)|bool|str", name):
             raise ValueError(
                 f"the input {one.name} is {one.type}, but must be a tensor of bools, strings, integers, float16, float or double: this command makes no "
@@ -101,7 +142,9 @@ def _values(inputs: Any, shapes: dict[str, list[int]], most: int, style: str) ->
         if is_batch and style == "masks" or shape and name == "bool":
             values[one.name] = _mask(shape).astype(name)
         else:
-            values[one.name] = random.integers(1, most, shape, endpoint=True).astype(name)
+            values[one.name] = random.integers(1, most, shape, endpoint=True).astype(
+                name
+            )
             values[one.name].flat[:1] = most
             if is_batch and style == "padded":
                 values[one.name] *= _mask(shape)
@@ -113,17 +156,27 @@ def _accepted(model: str, given: list[str], files: list[str]) -> _Values:
     largest size for which no node reports an error."""
     session = _session(model, "cpu", True)  # where the library checks lengths
     inputs = session.get_inputs()
-    if wrong := [text for text in files if "=" not in text or text.partition("=")[0] not in [one.name for one in inputs]]:
-        raise ValueError(f"--input is {wrong[0]}, but must be NAME=FILE.npy, with an input of the model: {sorted(one.name for one in inputs)}")
+    if wrong := [
+        text
+        for text in files
+        if "=" not in text or text.partition("=")[0] not in [one.name for one in inputs]
+    ]:
+        raise ValueError(
+            f"--input is {wrong[0]}, but must be NAME=FILE.npy, with an input of the model: {sorted(one.name for one in inputs)}"
+        )
     chosen = {}
     for name, _, file in (text.partition("=") for text in files):
         try:
             chosen[name] = np.load(file, allow_pickle=False)
         except (OSError, ValueError) as unreadable:
-            raise ValueError(f"--input of {name} is {file}, but must be a .npy file of numbers: {unreadable}") from None
+            raise ValueError(
+                f"--input of {name} is {file}, but must be a .npy file of numbers: {unreadable}"
+            ) from None
     shapes = _shapes(inputs, given, chosen)
     made = [one for one in inputs if one.name not in chosen]
-    largest = sorted({1, *(size for shape in shapes.values() for size in shape)}, reverse=True)
+    largest = sorted(
+        {1, *(size for shape in shapes.values() for size in shape)}, reverse=True
+    )
     for style, most in itertools.product(("padded", "masks", "other"), largest):
         if style == "padded" and most < 4:  # the sums of such a mask can be lengths
             continue
@@ -133,27 +186,41 @@ def _accepted(model: str, given: list[str], files: list[str]) -> _Values:
             return values
         except Exception as failed:
             error = failed
-    raise ValueError(f"the model does not run with inputs of {shapes}; --shape sets other sizes, --input values. {error}")
+    raise ValueError(
+        f"the model does not run with inputs of {shapes}; --shape sets other sizes, --input values. {error}"
+    )
 
 
 def _same(a: Any, b: Any) -> bool:
     """Whether outputs have equal types, shapes and bits."""
     if not isinstance(a, np.ndarray):  # a sequence, or a map
-        return len(a) == len(b) and all(map(_same, a, b)) if isinstance(a, list) else repr(a) == repr(b)
+        return (
+            len(a) == len(b) and all(map(_same, a, b))
+            if isinstance(a, list)
+            else repr(a) == repr(b)
+        )
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return False
-    return bool(a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes())
+    return bool(
+        a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes()
+    )
 
 
-def _times(sessions: list[Any], values: _Values, device: str) -> list[dict[str, list[float]]]:
+def _times(
+    sessions: list[Any], values: _Values, device: str
+) -> list[dict[str, list[float]]]:
     """Microseconds of each ReverseSequence node and of the whole model in the same runs, as ONNX Runtime's profiler has
     them. Sessions take turns. Inputs and outputs are in the provider's memory."""
     runs = [functools.partial(session.run, None, values) for session in sessions]
-    if not any(value.dtype.kind in "OU" for value in values.values()):  # ONNX Runtime binds no strings
+    if not any(
+        value.dtype.kind in "OU" for value in values.values()
+    ):  # ONNX Runtime binds no strings
         for number, session in enumerate(sessions):
             binding = session.io_binding()
             for name, value in values.items():
-                binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(value, device, 0))
+                binding.bind_ortvalue_input(
+                    name, ort.OrtValue.ortvalue_from_numpy(value, device, 0)
+                )
             for output in session.get_outputs():
                 binding.bind_output(output.name, device)
             runs[number] = functools.partial(session.run_with_iobinding, binding)
@@ -167,28 +234,50 @@ def _times(sessions: list[Any], values: _Values, device: str) -> list[dict[str, 
         for event in json.loads(pathlib.Path(session.end_profiling()).read_bytes()):
             if event["name"] == "model_run":
                 of_session[_WHOLE].append(event["dur"])
-            elif event.get("args", {}).get("op_name") == "ReverseSequence" and event["name"].endswith("_kernel_time"):
-                of_session.setdefault(event["name"].removesuffix("_kernel_time"), []).append(event["dur"])
-    return [{name: all_of[len(all_of) // 5 :] for name, all_of in of_session.items()} for of_session in times]
+            elif event.get("args", {}).get("op_name") == "ReverseSequence" and event[
+                "name"
+            ].endswith("_kernel_time"):
+                of_session.setdefault(
+                    event["name"].removesuffix("_kernel_time"), []
+                ).append(event["dur"])
+    return [
+        {name: all_of[len(all_of) // 5 :] for name, all_of in of_session.items()}
+        for of_session in times
+    ]
 
 
 def _interval(samples: list[float]) -> tuple[float, float]:
     """Holds the median with a probability of at least 97.5 %, by order statistics, as `dml-cuda bench` has it."""
     k, outside, ordered = 0, 0.0, sorted(samples)
-    while k < len(ordered) // 2 and (outside := outside + 2 * math.comb(len(ordered), k) / 2 ** len(ordered)) <= 0.025:
+    while (
+        k < len(ordered) // 2
+        and (outside := outside + 2 * math.comb(len(ordered), k) / 2 ** len(ordered))
+        <= 0.025
+    ):
         k += 1
     return ordered[max(k - 1, 0)], ordered[-max(k, 1)]
 
 
 def _row(name: str, without: list[float], with_it: list[float]) -> str:
     """Medians, how many times as fast the library is, and `dml-cuda bench`'s verdict with its threshold of 5 %."""
-    medians = [f"{statistics.median(times):10.1f}" if times else f"{'-':>10}" for times in (without, with_it)]
+    medians = [
+        f"{statistics.median(times):10.1f}" if times else f"{'-':>10}"
+        for times in (without, with_it)
+    ]
     if not (without and with_it):
         return f"{'  '.join(medians)}   {'':33}{name}, which the other session folded, joined or named otherwise"
     (low, high), (least, most) = _interval(without), _interval(with_it)
     low, high = low / max(most, 0.1), high / max(least, 0.1)
     is_same = 1 / 1.05 <= low and high <= 1.05
-    status = "FASTER" if low > 1.05 else "SLOWER" if high < 1 / 1.05 else "SAME" if is_same else "UNSURE"
+    status = (
+        "FASTER"
+        if low > 1.05
+        else "SLOWER"
+        if high < 1 / 1.05
+        else "SAME"
+        if is_same
+        else "UNSURE"
+    )
     return f"{'  '.join(medians)}   {f'{low:.2f} to {high:.2f} times as fast':25} {status:7}{name}"
 
 
@@ -204,35 +293,63 @@ def _load(model: str) -> Any:
     return made
 
 
-def report(model: str, provider: str, given: list[str], files: list[str]) -> Iterator[str]:
+def report(
+    model: str, provider: str, given: list[str], files: list[str]
+) -> Iterator[str]:
     """The lines of the report."""
     made = _load(model)
     places = [*_nodes(made.graph.node)]
     for function in made.functions:
         places += _nodes(function.node, f" in function `{function.name}`")
     places = [(node, place) for node, place in places if node.domain in ("", "ai.onnx")]
-    found = [f"ReverseSequence `{node.name}`{place}" for node, place in places if node.op_type == "ReverseSequence"]
+    found = [
+        f"ReverseSequence `{node.name}`{place}"
+        for node, place in places
+        if node.op_type == "ReverseSequence"
+    ]
     yield from found or ["nothing to replace: the model has no ReverseSequence"]
     if not found:
         return
     values = _accepted(model, given, files)
-    yield "inputs: " + ", ".join(f"{name} {value.dtype} {list(value.shape)}" for name, value in values.items())
+    yield "inputs: " + ", ".join(
+        f"{name} {value.dtype} {list(value.shape)}" for name, value in values.items()
+    )
     before = onnxruntime_counters()
     with tempfile.TemporaryDirectory() as folder:
         # ONNX Runtime adds only the second to the name of a profile.
-        profiled = lambda replace: _session(model, provider, replace, enable_profiling=True, profile_file_prefix=f"{folder}/{replace}")
+        profiled = lambda replace: _session(
+            model,
+            provider,
+            replace,
+            enable_profiling=True,
+            profile_file_prefix=f"{folder}/{replace}",
+        )
         sessions = [*map(profiled, (False, True))]
         outputs = [session.run(None, values) for session in (*sessions, sessions[0])]
         loaded, runs, _ = np.subtract(onnxruntime_counters(), before)
         is_off = os.environ.get("DML_CUDA_REPLACE_ONNX") == "0"
-        cause = "DML_CUDA_REPLACE_ONNX is 0" if is_off else "ONNX Runtime gave them to another provider, or removed them"
+        cause = (
+            "DML_CUDA_REPLACE_ONNX is 0"
+            if is_off
+            else "ONNX Runtime gave them to another provider, or removed them"
+        )
         yield f"this library loaded {loaded} nodes, and ran {runs}{'' if loaded else f': {cause}'}"
         times = _times(sessions, values, provider)
     tried = min(loaded, len(times[1]) - 1) if runs else 0
     if tried < loaded:
         yield f"not tried: {loaded - tried} of these nodes did not run with these inputs, as in a branch, or share the name of one that did; --input sets the inputs' values"
-    differ = "DIFFERENT" if _same(outputs[0], outputs[2]) else "not comparable: without the library, two runs differ"
-    same = ("equal bits" if _same(outputs[0], outputs[1]) else differ) if tried else "not tried, no node ran"
+    differ = (
+        "DIFFERENT"
+        if _same(outputs[0], outputs[2])
+        else "not comparable: without the library, two runs differ"
+    )
+    same = (
+        ("equal bits" if _same(outputs[0], outputs[1]) else differ)
+        if tried
+        else "not tried, no node ran"
+    )
     yield f"outputs with and without the library: {same}"
     yield f"   without        with   medians in µs, ONNX Runtime {ort.__version__} with its profiler, {_PROVIDERS[provider]}"
-    yield from (_row(name, *(of.get(name, []) for of in times)) for name in times[0] | times[1])
+    yield from (
+        _row(name, *(of.get(name, []) for of in times)) for name in times[0] | times[1]
+    )

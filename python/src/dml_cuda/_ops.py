@@ -8,7 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._arguments import Number, Shape, axis_of_lanes, check_batch, fill_shape, fill_type, host_lengths, integer
+from ._arguments import (
+    Number,
+    Shape,
+    axis_of_lanes,
+    check_batch,
+    fill_shape,
+    fill_type,
+    host_lengths,
+    integer,
+)
 from ._arguments import refuse_ambiguous, scalar_bits, shown, wrong_lengths
 from ._arrays import empty_like, library_of, stream_of, view
 
@@ -63,27 +72,49 @@ def onnxruntime_counters() -> OnnxRuntimeCounters:
 def cuda_device_count() -> int:
     """The number of GPUs. 0 without a driver, or if it fails: ``python -m dml_cuda`` says why."""
     count = ctypes.c_uint32()
-    lib.library.dml_cuda_cuda_device_count(ctypes.byref(count), None)  # a call that fails writes nothing
+    lib.library.dml_cuda_cuda_device_count(
+        ctypes.byref(count), None
+    )  # a call that fails writes nothing
     return count.value
 
 
 @overload
 def reverse_subsequences(
-    x: npt.NDArray[_Element], lengths: Any, axis: SupportsIndex, *, out: None = None, stream: Any = None,
+    x: npt.NDArray[_Element],
+    lengths: Any,
+    axis: SupportsIndex,
+    *,
+    out: None = None,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> npt.NDArray[_Element]: ...
 @overload
 def reverse_subsequences(
-    x: _Array, lengths: Any, axis: SupportsIndex, *, out: None = None, stream: Any = None,
+    x: _Array,
+    lengths: Any,
+    axis: SupportsIndex,
+    *,
+    out: None = None,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> _Array: ...
 @overload
 def reverse_subsequences(
-    x: _HasDlpack | _HasCudaArrayInterface, lengths: Any, axis: SupportsIndex, *, out: _Out, stream: Any = None,
+    x: _HasDlpack | _HasCudaArrayInterface,
+    lengths: Any,
+    axis: SupportsIndex,
+    *,
+    out: _Out,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> _Out: ...
 def reverse_subsequences(
-    x: Any, lengths: Any, axis: SupportsIndex, *, out: Any = None, stream: Any = None,
+    x: Any,
+    lengths: Any,
+    axis: SupportsIndex,
+    *,
+    out: Any = None,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> Any:
     """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
@@ -113,9 +144,15 @@ def reverse_subsequences(
     library = library_of(x)
     if library in _FOREIGN:
         given_out = out if library == "jax" else None
-        for value, name in ((stream, "stream"), (compile_options, "compile_options"), (given_out, "out")):
+        for value, name in (
+            (stream, "stream"),
+            (compile_options, "compile_options"),
+            (given_out, "out"),
+        ):
             if value is not None:
-                raise TypeError(f"{name} is given, but must be None for {_FOREIGN[library]}")
+                raise TypeError(
+                    f"{name} is given, but must be None for {_FOREIGN[library]}"
+                )
         if library == "torch":
             from . import torch
 
@@ -128,7 +165,9 @@ def reverse_subsequences(
     given = view(x, "x", handle)
     _check_stream(handle, given, "x")
     if isinstance(x, np.ndarray) and any(stride < 0 for stride in given.strides or ()):
-        x = np.array(x, order="C", subok=True)  # if x is also out, out has the negative strides
+        x = np.array(
+            x, order="C", subok=True
+        )  # if x is also out, out has the negative strides
         given = view(x, "x")
     if out is None:
         out = empty_like(x, "x")
@@ -137,7 +176,9 @@ def reverse_subsequences(
         output = given if out is x else view(out, "out", handle)
         _check_out(output, given.shape, given.dtype, "x's, ")
         if output.ordinal != given.ordinal:
-            raise ValueError(f"out is on {_device_name(output.ordinal)}, but must be on {_device_name(given.ordinal)}, as x is")
+            raise ValueError(
+                f"out is on {_device_name(output.ordinal)}, but must be on {_device_name(given.ordinal)}, as x is"
+            )
     of_lanes = _lengths(lengths, given.ordinal, handle)
     axis = axis_of_lanes(axis, given.shape, of_lanes.shape)
     refuse_ambiguous(of_lanes.shape, given.shape, axis)
@@ -151,7 +192,10 @@ def reverse_subsequences(
             raise
         # These dimensions do not fold into those of a descriptor. Packed ones do.
         copy, lanes = np.array(x, order="C"), (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-        packed, of_lanes = view(copy, "x"), view(np.broadcast_to(of_lanes.keeps, lanes).copy(), "lengths")
+        packed, of_lanes = (
+            view(copy, "x"),
+            view(np.broadcast_to(of_lanes.keeps, lanes).copy(), "lengths"),
+        )
         lib.reverse(packed, of_lanes, packed, axis, handle, options)
         out[...] = copy
     return out
@@ -159,16 +203,31 @@ def reverse_subsequences(
 
 @overload
 def reverse_padded_sequence(
-    x: _Array, lengths: Any, batch_first: bool = False, *, out: None = None, stream: Any = None,
+    x: _Array,
+    lengths: Any,
+    batch_first: bool = False,
+    *,
+    out: None = None,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> _Array: ...
 @overload
 def reverse_padded_sequence(
-    x: _HasDlpack | _HasCudaArrayInterface, lengths: Any, batch_first: bool = False, *, out: _Out, stream: Any = None,
+    x: _HasDlpack | _HasCudaArrayInterface,
+    lengths: Any,
+    batch_first: bool = False,
+    *,
+    out: _Out,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> _Out: ...
 def reverse_padded_sequence(
-    x: Any, lengths: Any, batch_first: bool = False, *, out: Any = None, stream: Any = None,
+    x: Any,
+    lengths: Any,
+    batch_first: bool = False,
+    *,
+    out: Any = None,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> Any:
     """Reverses every sequence of a padded batch. The padding stays where it is.
@@ -183,14 +242,18 @@ def reverse_padded_sequence(
     shape = x.shape if hasattr(x, "shape") else view(x, "x", stream_of(x, stream)).shape
     rank, batch = len(shape), 0 if batch_first else 1
     if rank < 2:
-        raise ValueError(f"x has shape {shape}, but must have at least 2 dimensions: time and batch")
+        raise ValueError(
+            f"x has shape {shape}, but must have at least 2 dimensions: time and batch"
+        )
     # On the host an error has the index in these lengths.
     if isinstance(x, np.ndarray) or not hasattr(lengths, "reshape"):
         lengths = host_lengths(lengths)
     option = "batch_first=False" if batch_first else "batch_first=True"
     check_batch(tuple(lengths.shape), (shape[batch],), shape[1 - batch], option)
     of_lanes = lengths.reshape([shape[d] if d == batch else 1 for d in range(rank)])
-    return reverse_subsequences(x, of_lanes, 1 - batch, out=out, stream=stream, compile_options=compile_options)
+    return reverse_subsequences(
+        x, of_lanes, 1 - batch, out=out, stream=stream, compile_options=compile_options
+    )
 
 
 _FOREIGN = {
@@ -199,7 +262,9 @@ _FOREIGN = {
 }
 
 
-def _check_out(out: lib.Array, shape: tuple[int, ...], dtype: np.dtype, whose: str) -> None:
+def _check_out(
+    out: lib.Array, shape: tuple[int, ...], dtype: np.dtype, whose: str
+) -> None:
     if out.read_only:
         raise ValueError("out is read-only, but must be writable")
     if out.shape != shape:
@@ -210,15 +275,21 @@ def _check_out(out: lib.Array, shape: tuple[int, ...], dtype: np.dtype, whose: s
 
 def _options(compile_options: str | None) -> bytes | None:
     if compile_options is not None and not isinstance(compile_options, str):
-        raise TypeError(f"compile_options is {shown(compile_options)}, but must be a string")
+        raise TypeError(
+            f"compile_options is {shown(compile_options)}, but must be a string"
+        )
     if compile_options is not None and "\0" in compile_options:
-        raise ValueError(f"compile_options is {shown(compile_options)}, but must have no NUL, where a string in C ends")
+        raise ValueError(
+            f"compile_options is {shown(compile_options)}, but must have no NUL, where a string in C ends"
+        )
     return None if compile_options is None else compile_options.encode()
 
 
 def _unchanged(out: Any, options: bytes | None) -> Any:
     """An array without bytes. The library reads the options for any array."""
-    lib.fill(view(np.empty(0, np.uint8), "out"), "UINT8", (0, 0), lib.RESULT, 0, options)
+    lib.fill(
+        view(np.empty(0, np.uint8), "out"), "UINT8", (0, 0), lib.RESULT, 0, options
+    )
     return out
 
 
@@ -228,7 +299,9 @@ def _device_name(ordinal: int | None) -> str:
 
 def _check_stream(stream: int, used_by: lib.Array, name: str) -> None:
     if stream and used_by.ordinal is None:
-        raise ValueError(f"stream is {stream}, but must be None or 0, as {name} is on the host")
+        raise ValueError(
+            f"stream is {stream}, but must be None or 0, as {name} is on the host"
+        )
 
 
 def _lengths(lengths: Any, ordinal: int | None, stream: int) -> lib.Array:
@@ -237,13 +310,17 @@ def _lengths(lengths: Any, ordinal: int | None, stream: int) -> lib.Array:
         return view(host_lengths(lengths), "lengths")
     found = view(lengths, "lengths", stream)
     if found.ordinal != ordinal:
-        raise ValueError(f"lengths is on {_device_name(found.ordinal)}, but must be on {_device_name(ordinal)}, as x is")
+        raise ValueError(
+            f"lengths is on {_device_name(found.ordinal)}, but must be on {_device_name(ordinal)}, as x is"
+        )
     if found.dtype.kind not in "iu":
         raise wrong_lengths(found.dtype)
     if found.dtype.itemsize >= 4:
         return found
     if not hasattr(lengths, "astype"):
-        raise TypeError(f"lengths has dtype {found.dtype}, but must have an integer dtype of 32 or 64 bits")
+        raise TypeError(
+            f"lengths has dtype {found.dtype}, but must have an integer dtype of 32 or 64 bits"
+        )
     return view(lengths.astype("uint32"), "lengths", stream)
 
 
@@ -273,16 +350,35 @@ def fill_value_sequence(
 ) -> npt.NDArray[Any]: ...
 @overload
 def fill_value_sequence(  # CuPy, which has no type annotations
-    shape: Shape, start: Number, delta: Number, dtype: npt.DTypeLike, *, device: str, stream: Any = None,
+    shape: Shape,
+    start: Number,
+    delta: Number,
+    dtype: npt.DTypeLike,
+    *,
+    device: str,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> Any: ...
 @overload
 def fill_value_sequence(
-    shape: Shape, start: Number, delta: Number, dtype: npt.DTypeLike, *, out: _Out, stream: Any = None,
+    shape: Shape,
+    start: Number,
+    delta: Number,
+    dtype: npt.DTypeLike,
+    *,
+    out: _Out,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> _Out: ...
 def fill_value_sequence(
-    shape: Any, start: Any, delta: Any, dtype: Any, *, out: Any = None, device: Any = None, stream: Any = None,
+    shape: Any,
+    start: Any,
+    delta: Any,
+    dtype: Any,
+    *,
+    out: Any = None,
+    device: Any = None,
+    stream: Any = None,
     compile_options: str | None = None,
 ) -> Any:
     """Sets element i, in row-major order, to ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's
@@ -301,10 +397,15 @@ def fill_value_sequence(
            [ 4,  2,  0]], dtype=uint8)
     """
     if out is not None and library_of(out) == "torch":
-        raise TypeError("out is a PyTorch tensor: use dml_cuda.torch.fill_value_sequence")
+        raise TypeError(
+            "out is a PyTorch tensor: use dml_cuda.torch.fill_value_sequence"
+        )
     kind, data_type = fill_type(dtype)
     sizes = fill_shape(shape, kind)
-    bits = [scalar_bits(value, data_type, name) for value, name in ((start, "start"), (delta, "delta"))]
+    bits = [
+        scalar_bits(value, data_type, name)
+        for value, name in ((start, "start"), (delta, "delta"))
+    ]
     names = lib.RESULT if out is None else lib.OUT
     if out is None:
         out = _allocate(sizes, kind, device)
@@ -331,7 +432,9 @@ def _allocate(sizes: tuple[int, ...], kind: np.dtype, device: str | None) -> Any
         try:
             import cupy
         except ImportError:
-            raise RuntimeError(f"CuPy must be installed for device {device!r}: or pass out") from None
+            raise RuntimeError(
+                f"CuPy must be installed for device {device!r}: or pass out"
+            ) from None
         with cupy.cuda.Device(int(ordinal or 0)):
             return cupy.empty(sizes, kind)
     raise ValueError(f"device is {device!r}, {required}")

@@ -53,7 +53,8 @@ impl Context {
     /// The context of a GPU: the one in use, or a new one.
     pub fn of(ordinal: usize) -> Result<Arc<Self>, DeviceError> {
         let lock = || CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let in_use = |contexts: &BTreeMap<usize, Weak<Self>>| contexts.get(&ordinal).and_then(Weak::upgrade);
+        let in_use =
+            |contexts: &BTreeMap<usize, Weak<Self>>| contexts.get(&ordinal).and_then(Weak::upgrade);
         let found = in_use(&lock());
         if let Some(context) = found {
             return Ok(context);
@@ -70,24 +71,44 @@ impl Context {
 
     fn new(ordinal: usize) -> Result<Self, DeviceError> {
         let (name, properties) = describe(ordinal)?;
-        let _unrestricted = Unrestricted::enter().map_err(cuda_error("allowing calls during a capture"))?;
-        let primary = PrimaryContext::retain(ordinal).map_err(cuda_error(&format!("opening device {ordinal}")))?;
+        let _unrestricted =
+            Unrestricted::enter().map_err(cuda_error("allowing calls during a capture"))?;
+        let primary = PrimaryContext::retain(ordinal)
+            .map_err(cuda_error(&format!("opening device {ordinal}")))?;
         let primary = Arc::new(primary);
         let _current = primary.enter()?;
-        let read = |which| attribute(primary.device, which).map_err(cuda_error("reading the limits of thread blocks"));
+        let read = |which| {
+            attribute(primary.device, which)
+                .map_err(cuda_error("reading the limits of thread blocks"))
+        };
         let clusters = properties.compute_capability >= (9, 0)
-            && launches_clusters(primary.device).map_err(cuda_error("reading the limits of thread blocks"))?;
+            && launches_clusters(primary.device)
+                .map_err(cuda_error("reading the limits of thread blocks"))?;
         let shared_memory = read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        let typical = GpuTarget::with_typical_speed(shared_memory, properties.multiprocessors, clusters);
+        let typical =
+            GpuTarget::with_typical_speed(shared_memory, properties.multiprocessors, clusters);
         // Drivers report 0 for what a GPU does not have, such as memory of its own.
-        let or = |found: u64, typical: u32| u32::try_from(found).ok().filter(|&found| found > 0).unwrap_or(typical);
+        let or = |found: u64, typical: u32| {
+            u32::try_from(found)
+                .ok()
+                .filter(|&found| found > 0)
+                .unwrap_or(typical)
+        };
         let memory_khz = u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?);
-        let bus_bits = u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?);
+        let bus_bits = u64::from(read(
+            Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
+        )?);
         let target = GpuTarget {
             bandwidth: or(2 * memory_khz * bus_bits / 8 / 1_000_000, typical.bandwidth),
-            clock: or(u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) / 1000, typical.clock),
+            clock: or(
+                u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) / 1000,
+                typical.clock,
+            ),
             l2_cache: or(properties.l2_cache, typical.l2_cache),
-            threads: or(read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?.into(), typical.threads),
+            threads: or(
+                read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?.into(),
+                typical.threads,
+            ),
             ..typical
         };
         let copies = OwnStream::new(&primary)?;
@@ -111,7 +132,9 @@ impl Context {
     pub fn keep(self: &Arc<Self>) {
         static KEPT: Mutex<Vec<Arc<Context>>> = Mutex::new(Vec::new());
         if !self.kept.swap(true, Ordering::Relaxed) {
-            KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(self.clone());
+            KEPT.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(self.clone());
         }
     }
 
@@ -123,14 +146,20 @@ impl Context {
         if let Some(kernel) = loaded {
             return Ok(kernel);
         }
-        let kernel = Arc::new(LoadedKernel::new(&self.primary, entry.name, entry.ptx(), self.target.shared_memory)?);
+        let kernel = Arc::new(LoadedKernel::new(
+            &self.primary,
+            entry.name,
+            entry.ptx(),
+            self.target.shared_memory,
+        )?);
         Ok(lock().entry(entry).or_insert(kernel).clone())
     }
 
     /// Forbids the calling thread to load a kernel while it uses a stream that is being captured, if the driver would
     /// invalidate the capture.
     pub fn protect_capture(&self, stream: StreamHandle) -> Option<NoLoading> {
-        (self.properties.driver_version < LOADS_IN_CAPTURE && stream.is_capturing()).then(NoLoading::enter)
+        (self.properties.driver_version < LOADS_IN_CAPTURE && stream.is_capturing())
+            .then(NoLoading::enter)
     }
 
     /// A kernel for one launch, which stays loaded. `None` if it shall be generic: the driver cannot compile it now, or
@@ -140,7 +169,11 @@ impl Context {
             return None;
         }
         let key: SpecializedFor = (launch.entry, launch.grid.threads, launch.params.clone());
-        let lock = || self.specialized.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || {
+            self.specialized
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
         let known = lock().get(&key).cloned();
         let has_room = |kept: &HashMap<_, _>| kept.len() < Specialize::MAX_KEPT;
         if known.is_some() || !has_room(&lock()) {
@@ -160,7 +193,12 @@ impl Context {
             return None;
         }
         let ptx = specialize(&launch.entry.ptx(), &launch.params, launch.grid.threads);
-        let kernel = LoadedKernel::new(&self.primary, launch.entry.name, ptx, self.target.shared_memory);
+        let kernel = LoadedKernel::new(
+            &self.primary,
+            launch.entry.name,
+            ptx,
+            self.target.shared_memory,
+        );
         kernel.ok().map(Arc::new)
     }
 

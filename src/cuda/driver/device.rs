@@ -32,7 +32,9 @@ pub(crate) fn device_count() -> Result<usize, DeviceError> {
     match result::init().and_then(|()| result::device::get_count()) {
         Ok(count) => Ok(usize::try_from(count).unwrap_or(0)),
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Ok(0),
-        Err(DriverError(sys::CUresult::CUDA_ERROR_STUB_LIBRARY)) => Err(DeviceError::Stub { path: library::path() }),
+        Err(DriverError(sys::CUresult::CUDA_ERROR_STUB_LIBRARY)) => Err(DeviceError::Stub {
+            path: library::path(),
+        }),
         Err(error) => Err(cuda_error("initializing the driver")(error).into()),
     }
 }
@@ -43,10 +45,14 @@ pub(crate) fn current_ordinal() -> Result<usize, DeviceError> {
     let failed = cuda_error("finding the current device");
     let mut device = 0;
     // SAFETY: the driver writes one handle to the address of a live variable.
-    unsafe { sys::cuCtxGetDevice(&mut device) }.result().map_err(&failed)?;
+    unsafe { sys::cuCtxGetDevice(&mut device) }
+        .result()
+        .map_err(&failed)?;
     let mut devices = (0..).map_while(|ordinal| result::device::get(ordinal).ok());
     let unknown = || failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_DEVICE)).into();
-    devices.position(|found| found == device).ok_or_else(unknown)
+    devices
+        .position(|found| found == device)
+        .ok_or_else(unknown)
 }
 
 /// The name and properties of a GPU, without opening it.

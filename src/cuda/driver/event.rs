@@ -27,9 +27,12 @@ impl Event {
     /// A new event, not recorded yet.
     pub(super) fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         let _current = context.enter()?;
-        let raw =
-            result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(cuda_error("creating an event"))?;
-        Ok(Self { context: context.clone(), raw })
+        let raw = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)
+            .map_err(cuda_error("creating an event"))?;
+        Ok(Self {
+            context: context.clone(),
+            raw,
+        })
     }
 
     /// An event after all work queued so far on a stream of the context.
@@ -37,13 +40,18 @@ impl Event {
         let event = Self::new(context)?;
         let _current = context.enter_to_queue()?;
         // SAFETY: both handles are live and of one context.
-        unsafe { result::event::record(event.raw, stream.raw()) }.map_err(cuda_error("recording an event"))?;
+        unsafe { result::event::record(event.raw, stream.raw()) }
+            .map_err(cuda_error("recording an event"))?;
         Ok(event)
     }
 
     /// Makes the work that is queued on a stream from now on wait for what another stream has so far. While the stream
     /// is being captured into a graph, it waits only for another captured stream: a replay reads its memory later.
-    pub fn order(context: &Arc<Context>, stream: StreamHandle, awaited: StreamHandle) -> Result<(), CudaError> {
+    pub fn order(
+        context: &Arc<Context>,
+        stream: StreamHandle,
+        awaited: StreamHandle,
+    ) -> Result<(), CudaError> {
         let _current = context.enter_to_queue()?;
         if stream.is_capturing() && !awaited.is_capturing() {
             return Ok(());
@@ -66,7 +74,8 @@ impl Event {
         let _current = self.context.enter_to_queue()?;
         let plain = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: both handles are live, and the caller has checked that they belong to one GPU.
-        unsafe { result::stream::wait_event(stream.raw(), self.raw, plain) }.map_err(cuda_error("waiting for an event"))
+        unsafe { result::stream::wait_event(stream.raw(), self.raw, plain) }
+            .map_err(cuda_error("waiting for an event"))
     }
 
     /// The GPU's milliseconds from the earlier event to this one. Both must have happened.

@@ -48,14 +48,21 @@ const ADVICE: &[(&[CUresult], &str)] = &[
 pub(super) fn cuda_error(verb: &str) -> impl Fn(DriverError) -> CudaError + '_ {
     move |error| {
         let code = error.0 as u32;
-        let reason = error.error_string().map(|reason| reason.to_string_lossy().into_owned());
-        let advice = ADVICE.iter().find(|(results, _)| results.iter().any(|result| *result as u32 == code));
+        let reason = error
+            .error_string()
+            .map(|reason| reason.to_string_lossy().into_owned());
+        let advice = ADVICE
+            .iter()
+            .find(|(results, _)| results.iter().any(|result| *result as u32 == code));
         CudaError {
             verb: verb.to_owned(),
             code,
             reason: reason.unwrap_or_else(|_| "the driver does not describe it".to_owned()),
             advice: advice
-                .map_or("see this error in the documentation of the CUDA driver API", |(_, advice)| advice)
+                .map_or(
+                    "see this error in the documentation of the CUDA driver API",
+                    |(_, advice)| advice,
+                )
                 .to_owned(),
         }
     }

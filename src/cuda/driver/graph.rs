@@ -41,7 +41,10 @@ impl Graph {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is live, and nothing else uses it.
         unsafe { result::stream::begin_capture(stream.raw(), mode) }.map_err(&failed)?;
-        let queued = first.record_in_graph(stream).map_err(DispatchError::from).and_then(|()| work(stream));
+        let queued = first
+            .record_in_graph(stream)
+            .map_err(DispatchError::from)
+            .and_then(|()| work(stream));
         let queued = queued.and_then(|()| Ok(last.record_in_graph(stream)?));
         // SAFETY: the stream is live, and this thread began its capture.
         let ended = unsafe { result::stream::end_capture(stream.raw()) }.map(Captured);
@@ -52,7 +55,12 @@ impl Graph {
         unsafe { sys::cuGraphInstantiateWithFlags(&mut executable, captured.0, 0) }
             .result()
             .map_err(cuda_error("instantiating a graph"))?;
-        Ok(Self { context: context.clone(), executable, first, last })
+        Ok(Self {
+            context: context.clone(),
+            executable,
+            first,
+            last,
+        })
     }
 
     /// Queues the graph on a stream that the crate made on the context, after the previous launch.
@@ -60,7 +68,8 @@ impl Graph {
         let _current = self.context.enter_to_queue()?;
         // SAFETY: both handles are live and of one context, and no other thread uses the graph. Whoever recorded the
         // graph keeps alive what its work uses; the code that queued the work says why its accesses are valid.
-        unsafe { result::graph::launch(self.executable, stream.raw()) }.map_err(cuda_error("launching a graph"))
+        unsafe { result::graph::launch(self.executable, stream.raw()) }
+            .map_err(cuda_error("launching a graph"))
     }
 
     /// Waits for the last launch and returns its duration in milliseconds. Waiting for the event alone is not enough:

@@ -58,8 +58,12 @@ pub(super) struct OwnStream {
 impl OwnStream {
     pub fn new(context: &Arc<PrimaryContext>) -> Result<Self, CudaError> {
         let _current = context.enter()?;
-        let raw = stream::create(StreamKind::NonBlocking).map_err(cuda_error("creating a stream"))?;
-        Ok(Self { context: context.clone(), handle: StreamHandle(raw) })
+        let raw =
+            stream::create(StreamKind::NonBlocking).map_err(cuda_error("creating a stream"))?;
+        Ok(Self {
+            context: context.clone(),
+            handle: StreamHandle(raw),
+        })
     }
 }
 
@@ -78,7 +82,9 @@ impl Drop for OwnStream {
 pub(super) fn wait(stream: StreamHandle) -> Result<(), CudaError> {
     let failed = cuda_error("waiting for a stream");
     if stream.is_capturing() {
-        return Err(failed(DriverError(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)));
+        return Err(failed(DriverError(
+            sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        )));
     }
     // SAFETY: the stream is live: its owner calls this, or a thread that holds its `OwnStream`.
     unsafe { stream::synchronize(stream.0) }.map_err(failed)

@@ -11,7 +11,11 @@ use libloading::Library;
 use crate::error::DeviceError;
 
 /// The names of the driver library, which are those that cudarc tries.
-const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
+const NAMES: &[&str] = if cfg!(windows) {
+    &["nvcuda.dll"]
+} else {
+    &["libcuda.so", "libcuda.so.1"]
+};
 
 /// The driver's functions that this crate calls, and `cuGetProcAddress_v2`, which drivers before CUDA 12.0 lack. cudarc
 /// would panic if one were missing.
@@ -82,7 +86,9 @@ fn check_in(folders: &[&str]) -> Result<(), DeviceError> {
     if DRIVER.get().is_some() {
         return Ok(());
     }
-    let library = by_name().or_else(|| in_folders(folders)).ok_or_else(not_loaded)?;
+    let library = by_name()
+        .or_else(|| in_folders(folders))
+        .ok_or_else(not_loaded)?;
     // SAFETY: the functions are looked up, not called.
     let has = |name: &str| unsafe { library.get::<unsafe extern "C" fn()>(name).is_ok() };
     if let Some(function) = FUNCTIONS.into_iter().find(|name| !has(name)) {
@@ -99,7 +105,9 @@ fn by_name() -> Option<Library> {
 
 /// The library in one of these folders. While it is open, the loader also finds it by its name, as cudarc asks for it.
 fn in_folders(folders: &[&str]) -> Option<Library> {
-    let _open = folders.iter().find_map(|folder| load(&format!("{folder}/libcuda.so.1")).ok())?;
+    let _open = folders
+        .iter()
+        .find_map(|folder| load(&format!("{folder}/libcuda.so.1")).ok())?;
     by_name()
 }
 
@@ -110,20 +118,29 @@ fn in_folders(folders: &[&str]) -> Option<Library> {
 /// `T` must be the type of a pointer to the function of that name.
 pub(super) unsafe fn function<T: Copy>(name: &str) -> Option<T> {
     // SAFETY: the caller gives the function's type, and the library is never closed.
-    unsafe { DRIVER.get()?.get::<T>(name) }.ok().map(|function| *function)
+    unsafe { DRIVER.get()?.get::<T>(name) }
+        .ok()
+        .map(|function| *function)
 }
 
 /// The path of the driver library, for an error: the file that is mapped where its first function is.
 pub(super) fn path() -> String {
     // SAFETY: the function is not called.
-    let address = unsafe { function::<unsafe extern "C" fn()>("cuInit") }.map_or(0, |init| init as usize);
+    let address =
+        unsafe { function::<unsafe extern "C" fn()>("cuInit") }.map_or(0, |init| init as usize);
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let holds = |line: &&str| {
         let number = |text| usize::from_str_radix(text, 16).unwrap_or(0);
-        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let range = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'));
         range.is_some_and(|(begin, end)| (number(begin)..number(end)).contains(&address))
     };
-    let file = maps.lines().find(holds).and_then(|line| line.find('/').map(|at| line[at..].to_owned()));
+    let file = maps
+        .lines()
+        .find(holds)
+        .and_then(|line| line.find('/').map(|at| line[at..].to_owned()));
     file.unwrap_or_else(|| NAMES[0].to_owned())
 }
 
@@ -131,7 +148,11 @@ pub(super) fn path() -> String {
 fn load(name: &str) -> Result<Library, String> {
     // SAFETY: loading runs the driver's own initializers, as in every process that uses CUDA.
     let loaded = unsafe { Library::new(name) };
-    loaded.map_err(|error| error.source().map_or_else(|| error.to_string(), ToString::to_string))
+    loaded.map_err(|error| {
+        error
+            .source()
+            .map_or_else(|| error.to_string(), ToString::to_string)
+    })
 }
 
 /// Why the driver library cannot be loaded. It is absent if the loader's message is the one for a name that no file
@@ -148,11 +169,16 @@ fn not_loaded() -> DeviceError {
         if words != absent.replace(ABSENT, name) {
             return Some(words);
         }
-        let mut paths = folders.iter().flat_map(env::split_paths).map(|folder| folder.join(name));
+        let mut paths = folders
+            .iter()
+            .flat_map(env::split_paths)
+            .map(|folder| folder.join(name));
         let skipped = paths.find(|path| path.symlink_metadata().is_ok())?;
         Some(format!("the loader skips {}: {words}", skipped.display()))
     });
-    reason.map_or(DeviceError::NoDriver, |reason| DeviceError::DriverNotLoaded { reason })
+    reason.map_or(DeviceError::NoDriver, |reason| {
+        DeviceError::DriverNotLoaded { reason }
+    })
 }
 
 #[cfg(all(test, target_os = "linux", in_repository))]
@@ -164,19 +190,33 @@ mod tests {
     /// The loader and cudarc keep what they found, so each search has a process of its own.
     #[test]
     fn a_search() {
-        let Ok(folder) = env::var("DRIVER_FOLDER") else { return };
+        let Ok(folder) = env::var("DRIVER_FOLDER") else {
+            return;
+        };
         let status = check_in(&[&folder]).and_then(|()| super::super::device_count());
         println!("SEARCHED {status:?}");
     }
 
     #[test]
     fn a_driver_where_the_loader_does_not_search_is_found() {
-        let Some(folder) = dml_cuda_testing::driver_double::driver(None) else { return };
+        let Some(folder) = dml_cuda_testing::driver_double::driver(None) else {
+            return;
+        };
         let searched = |folder: &str| {
             let mut this = Command::new(env::current_exe().expect("this program"));
-            this.args(["--exact", "cuda::driver::library::tests::a_search", "--nocapture"])
-                .env("DRIVER_FOLDER", folder);
-            String::from_utf8(this.env("FAKE_GPUS", "3").output().expect("it starts").stdout).expect("text")
+            this.args([
+                "--exact",
+                "cuda::driver::library::tests::a_search",
+                "--nocapture",
+            ])
+            .env("DRIVER_FOLDER", folder);
+            String::from_utf8(
+                this.env("FAKE_GPUS", "3")
+                    .output()
+                    .expect("it starts")
+                    .stdout,
+            )
+            .expect("text")
         };
         if by_name().is_none() {
             let found = searched(folder.path().to_str().expect("text"));

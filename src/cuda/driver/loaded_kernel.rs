@@ -40,23 +40,35 @@ impl LoadedKernel {
         let failed = cuda_error(&verb);
         if !may_load() {
             let advice = "run the operator once before the capture, or update a driver that is older than CUDA 12.3";
-            let error = failed(DriverError(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
-            return Err(CudaError { advice: advice.to_owned(), ..error });
+            let error = failed(DriverError(
+                sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+            ));
+            return Err(CudaError {
+                advice: advice.to_owned(),
+                ..error
+            });
         }
         let invalid = |_| failed(DriverError(sys::CUresult::CUDA_ERROR_INVALID_PTX));
         let name = CString::new(name).map_err(invalid)?;
         let image = CString::new(ptx).map_err(invalid)?;
         // SAFETY: the image is PTX text that ends in a NUL and outlives the call.
-        let module = unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(&failed)?;
-        let mut kernel = Self { context: context.clone(), module, function: std::ptr::null_mut() };
+        let module =
+            unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(&failed)?;
+        let mut kernel = Self {
+            context: context.clone(),
+            module,
+            function: std::ptr::null_mut(),
+        };
         // SAFETY: the module was loaded above; `kernel` unloads it if this fails.
         kernel.function = unsafe { result::module::get_function(module, name) }.map_err(&failed)?;
         // Without this, a thread block gets at most 48 KiB of shared memory. Selection may give it all that the GPU
         // has.
         let limit = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function was looked up above.
-        unsafe { result::function::set_function_attribute(kernel.function, limit, shared_memory as i32) }
-            .map_err(&failed)?;
+        unsafe {
+            result::function::set_function_attribute(kernel.function, limit, shared_memory as i32)
+        }
+        .map_err(&failed)?;
         Ok(kernel)
     }
 
@@ -74,13 +86,26 @@ impl LoadedKernel {
     ) -> Result<(), CudaError> {
         let mut words = launch.parameters(addresses);
         let mut arguments = [words.as_mut_ptr().cast::<c_void>()];
-        let Grid { blocks, threads, shared } = launch.grid;
+        let Grid {
+            blocks,
+            threads,
+            shared,
+        } = launch.grid;
         let (blocks, threads) = ((blocks, 1, 1), (threads, 1, 1));
         // SAFETY: the kernel takes one parameter: `words` are the bytes of the `repr(C)` twin of its structure (tests
         // run every entry point). The driver copies them before it returns. The caller promises that the kernel may use
         // the memory, and the kernel file says where in it.
-        unsafe { result::launch_kernel(self.function, blocks, threads, shared, stream.raw(), &mut arguments) }
-            .map_err(cuda_error("launching a kernel"))
+        unsafe {
+            result::launch_kernel(
+                self.function,
+                blocks,
+                threads,
+                shared,
+                stream.raw(),
+                &mut arguments,
+            )
+        }
+        .map_err(cuda_error("launching a kernel"))
     }
 }
 

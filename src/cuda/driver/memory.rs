@@ -25,12 +25,20 @@ impl Memory {
     }
 
     /// Memory that begins with `values`, which repeat. Without any it is all zero.
-    pub fn repeating(context: &Arc<Context>, size_in_bytes: u64, values: &[u8]) -> Result<Self, BufferError> {
+    pub fn repeating(
+        context: &Arc<Context>,
+        size_in_bytes: u64,
+        values: &[u8],
+    ) -> Result<Self, BufferError> {
         let _current = context.enter()?;
         let (free, total) = result::mem_get_info().map_err(cuda_error("asking for free memory"))?;
         let out_of_memory = || {
             let reason = format!("the GPU has {total} bytes, of which {free} are free");
-            BufferError::OutOfMemory { backend: "cuda", size_in_bytes, reason }
+            BufferError::OutOfMemory {
+                backend: "cuda",
+                size_in_bytes,
+                reason,
+            }
         };
         if size_in_bytes > total as u64 {
             return Err(out_of_memory());
@@ -42,7 +50,10 @@ impl Memory {
             DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) => out_of_memory(),
             error => cuda_error(&format!("allocating {size_in_bytes} bytes"))(error).into(),
         })?;
-        let memory = Self { context: context.clone(), address };
+        let memory = Self {
+            context: context.clone(),
+            address,
+        };
         let copies = context.copies.handle;
         // SAFETY: the ranges are inside the allocation, which nothing else uses yet, and apart. The stream belongs to
         // the context. `values` outlives the copy, which is waited for below.

@@ -33,11 +33,17 @@ impl PrimaryContext {
         let enter = || {
             let before = result::ctx::get_current()?.unwrap_or(std::ptr::null_mut());
             if before == self.raw {
-                return Ok(Entered { before: None, _unrestricted: None });
+                return Ok(Entered {
+                    before: None,
+                    _unrestricted: None,
+                });
             }
             // SAFETY: the context is retained as long as `self`.
             unsafe { result::ctx::set_current(self.raw) }?;
-            Ok(Entered { before: Some(before), _unrestricted: None })
+            Ok(Entered {
+                before: Some(before),
+                _unrestricted: None,
+            })
         };
         enter().map_err(cuda_error("making the device current"))
     }
@@ -45,7 +51,8 @@ impl PrimaryContext {
     /// Makes it current, as [`enter_to_queue`](Self::enter_to_queue) does, for all other calls: allocating, freeing,
     /// loading, unloading and waiting, which would break a capture of this thread or of another one.
     pub(super) fn enter(&self) -> Result<Entered, CudaError> {
-        let unrestricted = Unrestricted::enter().map_err(cuda_error("allowing calls during a capture"))?;
+        let unrestricted =
+            Unrestricted::enter().map_err(cuda_error("allowing calls during a capture"))?;
         let mut entered = self.enter_to_queue()?;
         entered._unrestricted = Some(unrestricted);
         Ok(entered)

@@ -15,7 +15,11 @@ use crate::error::CudaError;
 /// drivers (seen with 580.159) while another thread instantiates a graph.
 pub(crate) fn wait_for_streams(context: &Context) -> Result<Entered, CudaError> {
     let current = context.enter()?;
-    let streams = context.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let streams = context
+        .streams
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
     streams.iter().try_for_each(|stream| wait(stream.handle))?;
     Ok(current)
 }
@@ -30,8 +34,15 @@ pub(crate) struct Stream {
 impl Stream {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         let live = Arc::new(OwnStream::new(&context.primary)?);
-        context.streams.lock().unwrap_or_else(PoisonError::into_inner).push(live.clone());
-        Ok(Self { context: context.clone(), live })
+        context
+            .streams
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(live.clone());
+        Ok(Self {
+            context: context.clone(),
+            live,
+        })
     }
 
     pub fn handle(&self) -> StreamHandle {
@@ -56,7 +67,11 @@ impl Drop for Stream {
         if self.synchronize().is_err() {
             return std::mem::forget(self.context.clone());
         }
-        let mut streams = self.context.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self
+            .context
+            .streams
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         streams.retain(|stream| !Arc::ptr_eq(stream, &self.live));
     }
 }

@@ -20,7 +20,11 @@ impl Tensor {
         let mut memory = vec![POISON; offset as usize + bytes.len() + GUARD];
         memory[offset as usize..][..bytes.len()].copy_from_slice(bytes);
         buffer.write(0, &memory).expect("it is large enough");
-        Self { buffer: buffer.clone(), offset, bytes: bytes.to_vec() }
+        Self {
+            buffer: buffer.clone(),
+            offset,
+            bytes: bytes.to_vec(),
+        }
     }
 
     fn address(&self) -> u64 {
@@ -30,7 +34,9 @@ impl Tensor {
     /// Its bytes now. An error if a guard was written.
     fn read(&self) -> Result<Vec<u8>, String> {
         let mut memory = vec![0; self.offset as usize + self.bytes.len() + GUARD];
-        self.buffer.read(0, &mut memory).expect("it is large enough");
+        self.buffer
+            .read(0, &mut memory)
+            .expect("it is large enough");
         let tensor = self.offset as usize..self.offset as usize + self.bytes.len();
         let mut guards = memory[..tensor.start].iter().chain(&memory[tensor.end..]);
         if !guards.all(|&byte| byte == POISON) {
@@ -74,18 +80,32 @@ impl Machine for Gpu {
         let place = |(n, (bytes, buffer)): (usize, (&Vec<u8>, &Buffer))| {
             Tensor::new(buffer, if n == 0 { past } else { 0 }, bytes)
         };
-        let inputs: Vec<Tensor> = case.inputs.iter().zip(input_buffers).enumerate().map(place).collect();
+        let inputs: Vec<Tensor> = case
+            .inputs
+            .iter()
+            .zip(input_buffers)
+            .enumerate()
+            .map(place)
+            .collect();
         let poison = vec![POISON; case.desc.output_tensor().total_tensor_size_in_bytes as usize];
         let output = (!case.in_place).then(|| Tensor::new(output_buffer, past, &poison));
         let output = output.as_ref().unwrap_or_else(|| &inputs[0]);
         let input_addresses: Vec<u64> = inputs.iter().map(Tensor::address).collect();
-        let addresses = Addresses { inputs: &input_addresses, output: output.address() };
+        let addresses = Addresses {
+            inputs: &input_addresses,
+            output: output.address(),
+        };
         // SAFETY: the buffers are as large as the case's tensors, and live longer than the work.
         unsafe { launcher.launch(&addresses, Mode::Copying, self.stream.handle()) }
             .map_err(|error| error.to_string())?;
-        self.stream.synchronize().map_err(|error| error.to_string())?;
+        self.stream
+            .synchronize()
+            .map_err(|error| error.to_string())?;
         let found = output.read()?;
-        match inputs.iter().skip(case.in_place.into()).all(|input| input.read().is_ok_and(|bytes| bytes == input.bytes))
+        match inputs
+            .iter()
+            .skip(case.in_place.into())
+            .all(|input| input.read().is_ok_and(|bytes| bytes == input.bytes))
         {
             true => Ok(found),
             false => Err("an input was written".to_owned()),
@@ -95,31 +115,68 @@ impl Machine for Gpu {
 
 #[test]
 fn every_launch_is_right_on_the_gpu() {
-    let Some(device) = dml_cuda_testing::cuda("every_launch_is_right_on_the_gpu") else { return };
+    let Some(device) = dml_cuda_testing::cuda("every_launch_is_right_on_the_gpu") else {
+        return;
+    };
     let context = device.context.as_ref().expect("a CUDA device");
     let stream = Stream::new(context).expect("a stream");
     let mut table = cases::all();
     table.extend(cases::float64_sequences());
-    let tensors = table.iter().flat_map(|case| case.inputs.iter().map(Vec::len).chain([case.expected().len()]));
+    let tensors = table.iter().flat_map(|case| {
+        case.inputs
+            .iter()
+            .map(Vec::len)
+            .chain([case.expected().len()])
+    });
     let largest = tensors.max().expect("cases") + 2 * GUARD + 16;
-    let buffers = std::array::from_fn(|_| device.create_buffer(largest as u64).expect("enough device memory"));
+    let buffers = std::array::from_fn(|_| {
+        device
+            .create_buffer(largest as u64)
+            .expect("enough device memory")
+    });
     // Selects for this GPU; for a GPU so small that its thread blocks get as much work as possible; and for a GPU with
     // so little shared memory that clusters get most of the strips.
-    let small = GpuTarget { multiprocessors: 1, ..context.target };
-    let little_shared_memory = GpuTarget { shared_memory: 12 << 10, ..small };
-    let targets: [Wanted; 3] = [(context.target, |_| true), (small, |_| true), (little_shared_memory, |_| true)];
+    let small = GpuTarget {
+        multiprocessors: 1,
+        ..context.target
+    };
+    let little_shared_memory = GpuTarget {
+        shared_memory: 12 << 10,
+        ..small
+    };
+    let targets: [Wanted; 3] = [
+        (context.target, |_| true),
+        (small, |_| true),
+        (little_shared_memory, |_| true),
+    ];
     let name = device.to_string();
     let (part, parts) = part();
     let cases = table.iter().skip(part).step_by(parts);
-    let run = check(work(cases, &targets, |_| true).iter(), &mut Gpu { device, stream, buffers, count: 0 });
-    report(&run, &format!("{name}, part {part} of {parts} of the cases"), parts == 1);
+    let run = check(
+        work(cases, &targets, |_| true).iter(),
+        &mut Gpu {
+            device,
+            stream,
+            buffers,
+            count: 0,
+        },
+    );
+    report(
+        &run,
+        &format!("{name}, part {part} of {parts} of the cases"),
+        parts == 1,
+    );
 }
 
 /// `KERNEL_CASES=part/parts` runs every `parts`-th case from case `part` on, because sanitizers take long for all of
 /// them.
 fn part() -> (usize, usize) {
-    let Ok(text) = std::env::var("KERNEL_CASES") else { return (0, 1) };
-    let numbers = text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+    let Ok(text) = std::env::var("KERNEL_CASES") else {
+        return (0, 1);
+    };
+    let numbers = text
+        .split_once('/')
+        .and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
     numbers
         .filter(|(part, parts)| part < parts)
         .unwrap_or_else(|| panic!("KERNEL_CASES is {text}, but must be such as 0/4"))

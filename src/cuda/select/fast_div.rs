@@ -7,8 +7,14 @@ impl FastDiv {
     pub fn new(divisor: u32) -> Self {
         debug_assert!(divisor > 0);
         let log = 32 - (divisor - 1).leading_zeros();
-        let multiplier = ((1u64 << 32) * ((1u64 << log) - u64::from(divisor)) / u64::from(divisor) + 1) as u32;
-        Self { divisor, multiplier, shift1: log.min(1), shift2: log.saturating_sub(1) }
+        let multiplier =
+            ((1u64 << 32) * ((1u64 << log) - u64::from(divisor)) / u64::from(divisor) + 1) as u32;
+        Self {
+            divisor,
+            multiplier,
+            shift1: log.min(1),
+            shift2: log.saturating_sub(1),
+        }
     }
 }
 
@@ -34,13 +40,36 @@ mod tests {
     fn one_multiplication_divides_the_numbers_that_it_is_for() {
         let mut exact = 0;
         for divisor in (2..1000).chain([4096, 4097, 65535, 65536, 65537, 1 << 31, u32::MAX]) {
-            for numbers in [divisor, 1 << 16, 1 << 20, (1 << 22) - 1, 1 << 24, 1 << 28, u32::MAX] {
-                let Some(multiplier) = multiplier(divisor, numbers) else { continue };
+            for numbers in [
+                divisor,
+                1 << 16,
+                1 << 20,
+                (1 << 22) - 1,
+                1 << 24,
+                1 << 28,
+                u32::MAX,
+            ] {
+                let Some(multiplier) = multiplier(divisor, numbers) else {
+                    continue;
+                };
                 let last = (numbers - 1) / divisor * divisor;
-                for n in [0, 1, divisor - 1, divisor, last.saturating_sub(1), last, numbers - 1, numbers / 2] {
+                for n in [
+                    0,
+                    1,
+                    divisor - 1,
+                    divisor,
+                    last.saturating_sub(1),
+                    last,
+                    numbers - 1,
+                    numbers / 2,
+                ] {
                     let n = n.min(numbers - 1);
                     let quotient = (u64::from(n) * u64::from(multiplier)) >> 32;
-                    assert_eq!(quotient, u64::from(n / divisor), "{n} / {divisor}, below {numbers}");
+                    assert_eq!(
+                        quotient,
+                        u64::from(n / divisor),
+                        "{n} / {divisor}, below {numbers}"
+                    );
                 }
                 exact += 1;
             }
@@ -58,9 +87,12 @@ mod tests {
         for divisor in edges.iter().copied().chain(1..2000) {
             let fast = FastDiv::new(divisor);
             for edge in edges.iter().copied().chain([0]) {
-                for n in
-                    [edge, edge.wrapping_sub(1), edge.wrapping_mul(divisor), edge.wrapping_mul(divisor).wrapping_sub(1)]
-                {
+                for n in [
+                    edge,
+                    edge.wrapping_sub(1),
+                    edge.wrapping_mul(divisor),
+                    edge.wrapping_mul(divisor).wrapping_sub(1),
+                ] {
                     assert_eq!(divide(fast, n), n / divisor, "{n} / {divisor}");
                 }
             }

@@ -28,13 +28,18 @@ const KERNELS: &[(&str, FillLaunch)] = &[
 
 /// Every candidate, fastest first.
 pub(crate) fn candidates(plan: &Plan) -> impl Iterator<Item = Candidate> + '_ {
-    KERNELS.iter().filter_map(|(_, launch)| launch(plan).ok()).map(Candidate::new)
+    KERNELS
+        .iter()
+        .filter_map(|(_, launch)| launch(plan).ok())
+        .map(Candidate::new)
 }
 
 /// The launches for pointers at multiples of `pointer_alignment`: the first that can run the plan, and further ones
 /// down to one that accepts all of these pointers.
 pub(crate) fn select(plan: &Plan, pointer_alignment: u32) -> Vec<Launch> {
-    chosen(candidates(plan), pointer_alignment.max(plan.width)).map(|chosen| chosen.launch).collect()
+    chosen(candidates(plan), pointer_alignment.max(plan.width))
+        .map(|chosen| chosen.launch)
+        .collect()
 }
 
 /// The kernels before the first that can run the plan, with their reasons.
@@ -53,29 +58,64 @@ pub(crate) fn rejected(plan: &Plan) -> Vec<(String, RejectReason)> {
 
 /// The whole tensor as one run: a 16-byte store per thread.
 fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
-    let &Plan { arithmetic, width, start, delta, .. } = plan;
+    let &Plan {
+        arithmetic,
+        width,
+        start,
+        delta,
+        ..
+    } = plan;
     let count = match plan.dimensions[..] {
         [] => 1,
-        [Dimension { size, stride: 1, .. }] => size,
+        [Dimension {
+            size, stride: 1, ..
+        }] => size,
         _ => return Err("the output is not one contiguous run in the order of its index".into()),
     };
     let entry = kernels::FILL_PACKED.of_unit(Mode::Copying, width);
     let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
     let (arithmetic, pattern) = (number(arithmetic), pattern(plan, 1));
-    let params = FillPacked { out: 0, start, delta, count, arithmetic, pattern };
-    let grid = Grid { blocks, threads: THREADS, shared: 0 };
-    Ok(Launch { params: words(params), ..Launch::new(entry, grid, width, VEC16) })
+    let params = FillPacked {
+        out: 0,
+        start,
+        delta,
+        count,
+        arithmetic,
+        pattern,
+    };
+    let grid = Grid {
+        blocks,
+        threads: THREADS,
+        shared: 0,
+    };
+    Ok(Launch {
+        params: words(params),
+        ..Launch::new(entry, grid, width, VEC16)
+    })
 }
 
 /// Runs of at least [`MIN_ROW_BYTES`]: a 16-byte store per thread.
 fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
     let run = run::<ALIGNED>(plan)?;
-    reject_if(run == 0, ("the innermost dimension in memory is shorter than {} bytes", MIN_ROW_BYTES))?;
+    reject_if(
+        run == 0,
+        (
+            "the innermost dimension in memory is shorter than {} bytes",
+            MIN_ROW_BYTES,
+        ),
+    )?;
     reject_if(
         run > 1,
-        ("the innermost dimension in memory is shorter than {} bytes, and the next continues it", LONG_ROW_BYTES),
+        (
+            "the innermost dimension in memory is shorter than {} bytes, and the next continues it",
+            LONG_ROW_BYTES,
+        ),
     )?;
-    Ok(strided::<ALIGNED>(plan, kernels::FILL_ROWS.of_unit(Mode::Copying, plan.width), 1))
+    Ok(strided::<ALIGNED>(
+        plan,
+        kernels::FILL_ROWS.of_unit(Mode::Copying, plan.width),
+        1,
+    ))
 }
 
 /// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
@@ -83,35 +123,63 @@ fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
     let run = run::<false>(plan)?;
     let text = "the innermost dimensions in memory leave gaps, or are shorter than {} bytes";
     reject_if(run < 2, (text, MIN_ROW_BYTES))?;
-    Ok(strided::<false>(plan, kernels::FILL_DENSE.of_unit(Mode::Copying, plan.width), run))
+    Ok(strided::<false>(
+        plan,
+        kernels::FILL_DENSE.of_unit(Mode::Copying, plan.width),
+        run,
+    ))
 }
 
 /// Anything: an element per thread.
 fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
     reject_if(plan.arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
-    Ok(strided::<false>(plan, kernels::FILL_ELEMENTS.of_unit(Mode::Copying, plan.width), 0))
+    Ok(strided::<false>(
+        plan,
+        kernels::FILL_ELEMENTS.of_unit(Mode::Copying, plan.width),
+        0,
+    ))
 }
 
 /// A launch that writes the innermost `run` dimensions as one run.
 fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch {
-    let &Plan { arithmetic, width, start, delta, ref dimensions } = plan;
+    let &Plan {
+        arithmetic,
+        width,
+        start,
+        delta,
+        ref dimensions,
+    } = plan;
     let (outer, run) = dimensions.split_at(dimensions.len() - run);
     let row_size: u32 = run.iter().map(|d| d.size).product();
     let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
-    let vectors = if run.is_empty() { 1 } else { vectors_of_run(row_size, width, ALIGNED) };
+    let vectors = if run.is_empty() {
+        1
+    } else {
+        vectors_of_run(row_size, width, ALIGNED)
+    };
     // A run gets as many threads as it has vectors, rounded up to a power of two. A longer run is cut into parts, one
     // thread block each.
     let vectors_per_thread = if run.len() > 1 { DENSE_VECTORS } else { 1 };
-    let threads = vectors.div_ceil(vectors_per_thread).next_power_of_two().min(THREADS);
+    let threads = vectors
+        .div_ceil(vectors_per_thread)
+        .next_power_of_two()
+        .min(THREADS);
     let parts = vectors.div_ceil(THREADS * vectors_per_thread);
-    let blocks =
-        if run.is_empty() { blocks(rows, 1) } else { rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts };
+    let blocks = if run.is_empty() {
+        blocks(rows, 1)
+    } else {
+        rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts
+    };
     let nth = |n: usize| run.len().checked_sub(n + 1).map(|at| run[at]);
     let step = |n: usize| nth(n).map_or(0, |d| d.step);
     let size = |n: usize| nth(n).map_or(1, |d| d.size);
     let mut dims = [FillDim::zeroed(); MAX_DIMS as usize];
     for (dim, d) in dims.iter_mut().zip(outer.iter().rev()) {
-        *dim = FillDim { size: FastDiv::new(d.size), stride: d.stride, step: d.step };
+        *dim = FillDim {
+            size: FastDiv::new(d.size),
+            stride: d.stride,
+            step: d.step,
+        };
     }
     let (tables, shared) = match run.len() {
         2.. if size(0) < VEC16 / width => tables(plan, size(0), step(0), step(1)),
@@ -139,8 +207,15 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     };
     let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
-    let grid = Grid { blocks, threads: THREADS, shared };
-    Launch { params: words(params), ..Launch::new(entry, grid, alignment, access) }
+    let grid = Grid {
+        blocks,
+        threads: THREADS,
+        shared,
+    };
+    Launch {
+        params: words(params),
+        ..Launch::new(entry, grid, alignment, access)
+    }
 }
 
 /// The number of an arithmetic for the kernels.
@@ -158,7 +233,10 @@ fn number(arithmetic: Arithmetic) -> u32 {
 
 /// The differences of a vector's elements from its first, if they are `step` apart in the index.
 fn pattern(plan: &Plan, step: u32) -> [u32; 4] {
-    if matches!(plan.arithmetic, Arithmetic::Float32 | Arithmetic::Float16 | Arithmetic::Float64) {
+    if matches!(
+        plan.arithmetic,
+        Arithmetic::Float32 | Arithmetic::Float16 | Arithmetic::Float64
+    ) {
         return [0; 4]; // floats are computed from the index
     }
     distances(plan, |k| k.wrapping_mul(step))
@@ -170,8 +248,11 @@ fn tables(plan: &Plan, size: u32, step: u32, next_step: u32) -> ([[u32; 4]; 15],
     let mut tables = [[0; 4]; 15];
     let mut rows = tables.iter_mut();
     for c in 0..size {
-        let distance =
-            |k: u32| ((c + k) % size).wrapping_mul(step).wrapping_add(((c + k) / size).wrapping_mul(next_step));
+        let distance = |k: u32| {
+            ((c + k) % size)
+                .wrapping_mul(step)
+                .wrapping_add(((c + k) / size).wrapping_mul(next_step))
+        };
         if plan.arithmetic == Arithmetic::Float16 {
             // 8 indices, in two rows.
             for (row, k) in rows.by_ref().take(2).zip([0, 4]) {
@@ -193,7 +274,11 @@ fn distances(plan: &Plan, index: impl Fn(u32) -> u32) -> [u32; 4] {
     let width = plan.width as usize;
     let mut bytes = [0; VEC16 as usize];
     for (k, element) in bytes.chunks_mut(width).enumerate() {
-        element.copy_from_slice(&u64::from(index(k as u32)).wrapping_mul(plan.delta).to_le_bytes()[..width]);
+        element.copy_from_slice(
+            &u64::from(index(k as u32))
+                .wrapping_mul(plan.delta)
+                .to_le_bytes()[..width],
+        );
     }
     bytemuck::cast(bytes)
 }
@@ -201,11 +286,23 @@ fn distances(plan: &Plan, index: impl Fn(u32) -> u32) -> [u32; 4] {
 /// How many of the innermost dimensions one run covers: at most three that leave no gaps in memory. Only one if it is
 /// long enough, or if its rows are whole vectors at aligned addresses. 0 if no run is long enough for a kernel. With
 /// `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
-fn run<const ALIGNED: bool>(&Plan { arithmetic, width, ref dimensions, .. }: &Plan) -> Result<usize, RejectReason> {
+fn run<const ALIGNED: bool>(
+    &Plan {
+        arithmetic,
+        width,
+        ref dimensions,
+        ..
+    }: &Plan,
+) -> Result<usize, RejectReason> {
     reject_if(arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
     let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;
-    let are_aligned = dimensions.split_last().is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride)));
-    reject_if(ALIGNED && !are_aligned, ("rows do not all begin at multiples of {} bytes", SECTOR))?;
+    let are_aligned = dimensions
+        .split_last()
+        .is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride)));
+    reject_if(
+        ALIGNED && !are_aligned,
+        ("rows do not all begin at multiples of {} bytes", SECTOR),
+    )?;
     let bytes = |run: usize| {
         let run = &dimensions[dimensions.len() - run..];
         run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)
@@ -216,7 +313,12 @@ fn run<const ALIGNED: bool>(&Plan { arithmetic, width, ref dimensions, .. }: &Pl
         stride *= u64::from(d.size);
         continues
     };
-    let dense = dimensions.iter().rev().take(3).take_while(continues).count();
+    let dense = dimensions
+        .iter()
+        .rev()
+        .take(3)
+        .take_while(continues)
+        .count();
     Ok(match dense {
         1.. if bytes(1) >= LONG_ROW_BYTES => 1,
         1.. if ALIGNED && bytes(1) >= MIN_ROW_BYTES => 1,

@@ -19,7 +19,8 @@ pub(super) const NO_ROW: &str = "there are no interleaved lanes";
 pub(super) const NOT_IN_PLACE: &str = "it does not run in place";
 pub(super) const ONLY_IN_PLACE: &str = "it only runs in place";
 pub(super) const NO_BLOCK: &str = "there is no inner block with one length";
-pub(super) const NOT_DIVIDED: &str = "a size or a stride of the block is not a multiple of the unit";
+pub(super) const NOT_DIVIDED: &str =
+    "a size or a stride of the block is not a multiple of the unit";
 
 /// A dimension of a walk through all elements in the order of the output's memory.
 #[derive(Clone, Copy, Debug)]
@@ -61,17 +62,39 @@ pub(super) struct Layout<'a> {
 
 impl<'a> Layout<'a> {
     pub fn new(plan: &'a Plan, mode: Mode, target: &'a GpuTarget) -> Self {
-        let &Plan { width, wide_lengths, axis, ref dimensions, input_bytes, .. } = plan;
+        let &Plan {
+            width,
+            wide_lengths,
+            axis,
+            ref dimensions,
+            input_bytes,
+            ..
+        } = plan;
         let traffic = Traffic::default();
-        let mut layout = Self { width, wide_lengths, axis, dimensions, input_bytes, mode, target, traffic };
+        let mut layout = Self {
+            width,
+            wide_lengths,
+            axis,
+            dimensions,
+            input_bytes,
+            mode,
+            target,
+            traffic,
+        };
         layout.count();
         layout
     }
 
     /// Whether a thread can gather adjacent elements of the output: it is packed, in few dimensions.
     pub fn gathers(&self) -> bool {
-        let steps = self.dimensions.iter().chain([&self.axis]).map(|d| u64::from(d.size - 1) * u64::from(d.out_stride));
-        !self.in_place() && self.has_at_most(elementwise::FEW_DIMENSIONS) && self.elements() == 1 + steps.sum::<u64>()
+        let steps = self
+            .dimensions
+            .iter()
+            .chain([&self.axis])
+            .map(|d| u64::from(d.size - 1) * u64::from(d.out_stride));
+        !self.in_place()
+            && self.has_at_most(elementwise::FEW_DIMENSIONS)
+            && self.elements() == 1 + steps.sum::<u64>()
     }
 
     /// Whether it has at most this number of dimensions, including the axis.
@@ -85,7 +108,9 @@ impl<'a> Layout<'a> {
 
     /// The dimension, if any, of a contiguous block that moves as one, with one length.
     pub fn block(&self) -> Option<&Dimension> {
-        self.dimensions.iter().find(|d| is_contiguous(d) && d.length_stride == 0)
+        self.dimensions
+            .iter()
+            .find(|d| is_contiguous(d) && d.length_stride == 0)
     }
 
     /// Whether the rows of that block are adjacent in both tensors.
@@ -96,12 +121,15 @@ impl<'a> Layout<'a> {
 
     /// The dimension of interleaved lanes, if there are any.
     pub fn interleaved(&self) -> Option<&Dimension> {
-        self.dimensions.iter().find(|d| is_contiguous(d) && d.length_stride != 0)
+        self.dimensions
+            .iter()
+            .find(|d| is_contiguous(d) && d.length_stride != 0)
     }
 
     /// Checks what every kernel for contiguous lanes requires.
     pub fn contiguous_lanes(&self) -> Result<(), RejectReason> {
-        let is_contiguous = self.block().is_none() && [self.axis.in_stride, self.axis.out_stride] == [1; 2];
+        let is_contiguous =
+            self.block().is_none() && [self.axis.in_stride, self.axis.out_stride] == [1; 2];
         reject_if(!is_contiguous, "the axis is not contiguous")
     }
 
@@ -112,7 +140,9 @@ impl<'a> Layout<'a> {
 
     /// Whether elements that are adjacent in the output belong to lanes with lengths of their own.
     pub fn lengths_vary_along_the_output(&self) -> bool {
-        self.dimensions.iter().any(|d| d.out_stride == 1 && d.length_stride != 0)
+        self.dimensions
+            .iter()
+            .any(|d| d.out_stride == 1 && d.length_stride != 0)
     }
 
     /// Strips of `strip` bytes in rows of interleaved lanes.
@@ -146,7 +176,9 @@ impl<'a> Layout<'a> {
 
     /// The entry point of a family for units of `unit` bytes.
     pub fn entry(&self, family: &Family, unit: u32) -> Result<Entry, RejectReason> {
-        family.find(self.mode, unit).ok_or("it is not built for units of that width".into())
+        family
+            .find(self.mode, unit)
+            .ok_or("it is not built for units of that width".into())
     }
 
     /// Whether the bytes of a number of elements are a multiple of `bytes`.
@@ -157,17 +189,26 @@ impl<'a> Layout<'a> {
     /// Whether rows of the elements of `contiguous` are multiples of `long` bytes long, and multiples of `apart` bytes
     /// apart.
     pub fn rows_divide(&self, contiguous: &Dimension, long: u32, apart: u32) -> bool {
-        let strides = |size: u32, a: u32, b: u32| size == 1 || (self.divides(a, apart) && self.divides(b, apart));
+        let strides = |size: u32, a: u32, b: u32| {
+            size == 1 || (self.divides(a, apart) && self.divides(b, apart))
+        };
         self.divides(contiguous.size, long)
             && strides(self.axis.size, self.axis.in_stride, self.axis.out_stride)
-            && self.outside().all(|d| strides(d.size, d.in_stride, d.out_stride))
+            && self
+                .outside()
+                .all(|d| strides(d.size, d.in_stride, d.out_stride))
     }
 }
 
 impl Walked {
     fn new(d: &Dimension, is_axis: bool) -> Self {
         let strides = [d.in_stride, d.out_stride, d.length_stride];
-        Self { size: d.size, strides, varies: d.length_stride != 0, is_axis }
+        Self {
+            size: d.size,
+            strides,
+            varies: d.length_stride != 0,
+            is_axis,
+        }
     }
 }
 
@@ -176,7 +217,10 @@ pub(super) fn is_contiguous(d: &Dimension) -> bool {
 }
 
 /// Whether pieces of `size` elements follow each other without gaps in both tensors, in the order of the dimensions.
-pub(super) fn are_adjacent<'a>(dimensions: impl DoubleEndedIterator<Item = &'a Dimension>, size: u64) -> bool {
+pub(super) fn are_adjacent<'a>(
+    dimensions: impl DoubleEndedIterator<Item = &'a Dimension>,
+    size: u64,
+) -> bool {
     let mut next = size;
     dimensions.rev().all(|d| {
         let follows = [d.in_stride, d.out_stride].map(u64::from) == [next; 2];
@@ -196,7 +240,11 @@ pub(super) struct Candidates {
 
 impl Candidates {
     pub fn new(only_fastest: bool) -> Self {
-        Self { list: Vec::with_capacity(8), only_fastest, variant: ("", 0) }
+        Self {
+            list: Vec::with_capacity(8),
+            only_fastest,
+            variant: ("", 0),
+        }
     }
 
     /// Adds a kernel that can run a layout, with its work in units of `unit` bytes. `params` makes the parameters of
@@ -213,11 +261,22 @@ impl Candidates {
         let terms = estimate::terms(&work, launch.grid, layout.target);
         let microseconds = estimate::microseconds(costs.of(layout.mode, unit), &terms);
         let (microseconds, costs) = (Some(microseconds), Some((costs, unit)));
-        let is_faster =
-            |other: &Candidate| other.launch.alignment <= launch.alignment && other.microseconds <= microseconds;
+        let is_faster = |other: &Candidate| {
+            other.launch.alignment <= launch.alignment && other.microseconds <= microseconds
+        };
         if !self.only_fastest || !self.list.iter().any(is_faster) {
-            let launch = Launch { params: words(params()), ..launch };
-            self.list.push(Candidate { launch, variant: self.variant, work, costs, microseconds, time: None });
+            let launch = Launch {
+                params: words(params()),
+                ..launch
+            };
+            self.list.push(Candidate {
+                launch,
+                variant: self.variant,
+                work,
+                costs,
+                microseconds,
+                time: None,
+            });
         }
         Ok(())
     }
@@ -225,7 +284,10 @@ impl Candidates {
     /// The candidates from the lowest estimate on. Equal ones begin with the one that accepts the most pointers.
     pub fn sorted(mut self) -> Vec<Candidate> {
         self.list.sort_by(|a, b| {
-            let estimates = a.microseconds.unwrap_or_default().total_cmp(&b.microseconds.unwrap_or_default());
+            let estimates = a
+                .microseconds
+                .unwrap_or_default()
+                .total_cmp(&b.microseconds.unwrap_or_default());
             estimates.then(a.launch.alignment.cmp(&b.launch.alignment))
         });
         self.list

@@ -25,7 +25,12 @@ const fn one(
     family: &'static Family,
     add: fn(&Layout<'_>, u32, &mut Candidates) -> Result<(), RejectReason>,
 ) -> Kernel {
-    Kernel { family, variant: "", variants: &[0], add }
+    Kernel {
+        family,
+        variant: "",
+        variants: &[0],
+        add,
+    }
 }
 
 /// Kernels that move elements, or blocks in units of their own. `reverse_elementwise` in units of one element runs any
@@ -67,12 +72,24 @@ const ELEMENT_KERNELS: &[Kernel] = &[
 /// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
 /// place there are none for lanes of one element, which do not move, and the same again for kernels that copy.
 pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> Vec<Layout<'a>> {
-    let blocks = plan.blocks_as_elements.as_deref().filter(|blocks| blocks.width.is_power_of_two());
+    let blocks = plan
+        .blocks_as_elements
+        .as_deref()
+        .filter(|blocks| blocks.width.is_power_of_two());
     let plans = || [plan].into_iter().chain(blocks);
     let moves = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
-    let mut layouts: Vec<_> = plans().filter(|_| moves).map(|plan| Layout::new(plan, mode, target)).collect();
-    let copied = plans().zip(&layouts).filter(|(_, of)| of.in_place() && of.may_be_copied_in_place());
-    layouts.extend(copied.map(|(plan, _)| Layout::new(plan, Mode::Copying, target)).collect::<Vec<_>>());
+    let mut layouts: Vec<_> = plans()
+        .filter(|_| moves)
+        .map(|plan| Layout::new(plan, mode, target))
+        .collect();
+    let copied = plans()
+        .zip(&layouts)
+        .filter(|(_, of)| of.in_place() && of.may_be_copied_in_place());
+    layouts.extend(
+        copied
+            .map(|(plan, _)| Layout::new(plan, Mode::Copying, target))
+            .collect::<Vec<_>>(),
+    );
     layouts
 }
 
@@ -85,7 +102,11 @@ fn find(
 ) -> Candidates {
     let mut list = Candidates::new(only_fastest);
     for (n, layout) in layouts.iter().enumerate() {
-        let of_blocks = if layout.width == layouts[0].width { BLOCK_KERNELS } else { &[] };
+        let of_blocks = if layout.width == layouts[0].width {
+            BLOCK_KERNELS
+        } else {
+            &[]
+        };
         let copies_in_place = layouts[0].in_place() && !layout.in_place();
         let kernels = of_blocks.iter().chain(ELEMENT_KERNELS);
         for kernel in kernels.filter(|kernel| !copies_in_place || kernel.family.copies_in_place) {
@@ -108,9 +129,16 @@ pub(crate) fn candidates(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Can
 
 /// The launches for pointers at multiples of `pointer_alignment`: the lowest estimate, then the lowest of those that
 /// accept more pointers, down to one that accepts all of them.
-pub(crate) fn select(plan: &Plan, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
+pub(crate) fn select(
+    plan: &Plan,
+    target: &GpuTarget,
+    mode: Mode,
+    pointer_alignment: u32,
+) -> Vec<Launch> {
     let candidates = find(&layouts(plan, target, mode), true, |_, _| ()).sorted();
-    chosen(candidates.into_iter(), pointer_alignment.max(plan.width)).map(|chosen| chosen.launch).collect()
+    chosen(candidates.into_iter(), pointer_alignment.max(plan.width))
+        .map(|chosen| chosen.launch)
+        .collect()
 }
 
 /// The kernels that cannot run the plan.
@@ -125,10 +153,16 @@ pub(crate) fn rejected(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<(Stri
             (Some(_), Err(_)) => {}
         }
     });
-    let rejected = kernels.into_iter().filter_map(|(name, reason)| Some((name, reason?)));
+    let rejected = kernels
+        .into_iter()
+        .filter_map(|(name, reason)| Some((name, reason?)));
     let named = rejected.map(|(name, reason)| {
-        let is_in_place = mode == Mode::InPlace && reason != NOT_IN_PLACE.into() || reason == ONLY_IN_PLACE.into();
-        (format!("{name}{}", if is_in_place { "_in_place" } else { "" }), reason)
+        let is_in_place = mode == Mode::InPlace && reason != NOT_IN_PLACE.into()
+            || reason == ONLY_IN_PLACE.into();
+        (
+            format!("{name}{}", if is_in_place { "_in_place" } else { "" }),
+            reason,
+        )
     });
     named.collect()
 }

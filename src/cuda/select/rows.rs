@@ -28,8 +28,18 @@ fn steps(layout: &Layout<'_>) -> u32 {
 fn group_in_place(layout: &Layout<'_>, staged: &Staged) -> (u32, u32) {
     let vectors = ((staged.bytes as u32).div_ceil(VEC16) + 1) | 1;
     // Not for bytes, which are reversed one by one and need the threads.
-    let vectors_of_group = if layout.width == 1 { vectors } else { less_rounding(vectors) };
-    (vectors_of_group.div_ceil(VECTORS_PER_THREAD_IN_PLACE).next_power_of_two().min(THREADS), vectors)
+    let vectors_of_group = if layout.width == 1 {
+        vectors
+    } else {
+        less_rounding(vectors)
+    };
+    (
+        vectors_of_group
+            .div_ceil(VECTORS_PER_THREAD_IN_PLACE)
+            .next_power_of_two()
+            .min(THREADS),
+        vectors,
+    )
 }
 
 /// Whether rows of `row_bytes` bytes are joined from two reads in place, instead of being reversed unit by unit.
@@ -42,15 +52,25 @@ pub(super) const UNITS: [u32; 3] = [4, 2, 1];
 
 /// Rejects elements that are wider than every unit.
 fn has_units(layout: &Layout<'_>) -> Result<(), RejectReason> {
-    reject_if(layout.width > UNITS[0], ("its units have at most {} bytes", UNITS[0]))
+    reject_if(
+        layout.width > UNITS[0],
+        ("its units have at most {} bytes", UNITS[0]),
+    )
 }
 
 /// Adjacent blocks, staged whole. Rows are reversed in units of `unit` bytes.
-pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32, list: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn packed_rows(
+    layout: &Layout<'_>,
+    unit: u32,
+    list: &mut Candidates,
+) -> Result<(), RejectReason> {
     let block = layout.block().ok_or(NO_BLOCK)?;
     has_units(layout)?;
     let staged = Staged::new(layout)?;
-    reject_if(unit < layout.width || !layout.divides(block.size, unit), NOT_DIVIDED)?;
+    reject_if(
+        unit < layout.width || !layout.divides(block.size, unit),
+        NOT_DIVIDED,
+    )?;
     let units = staged.bytes.div_ceil(unit.into()).div_ceil(2);
     let (mut grid, mut work) = (staged.grid, layout.work());
     let (mut group, mut vectors_of_group) = (staged.group(), 0);
@@ -59,17 +79,33 @@ pub(super) fn packed_rows(layout: &Layout<'_>, unit: u32, list: &mut Candidates)
         let (threads, together) = block_of_groups(group);
         // A single segment takes one vector less than it does out of place, and several take less than 12 KiB.
         let shared = (RUN_SLACK_BEFORE + together * (vectors_of_group + RUN_SLACK_BEHIND)) * VEC16;
-        grid = Grid { blocks: staged.count.div_ceil(together.into()) as u32, threads, shared };
+        grid = Grid {
+            blocks: staged.count.div_ceil(together.into()) as u32,
+            threads,
+            shared,
+        };
         work.misses += staged.count as f64;
         let joins = joins_rows(unit, layout.bytes(block.size));
-        let items = if joins { staged.bytes.div_ceil(VEC16.into()) } else { units };
+        let items = if joins {
+            staged.bytes.div_ceil(VEC16.into())
+        } else {
+            units
+        };
         items.div_ceil(group.into()) as f64 * layout.moving()
     } else {
         staged.rounds_of_items(units, group)
     };
-    work.rounds = rounds / 4.0 + f64::from(grid.shared.div_ceil(VEC16).div_ceil(grid.threads)) / 2.0;
-    let launch = Launch::new(layout.entry(&kernels::PACKED_ROWS, unit)?, grid, unit, VEC16);
-    list.add(layout, launch, work, &costs::PACKED_ROWS, unit, || staged.parameters(layout, group, vectors_of_group))
+    work.rounds =
+        rounds / 4.0 + f64::from(grid.shared.div_ceil(VEC16).div_ceil(grid.threads)) / 2.0;
+    let launch = Launch::new(
+        layout.entry(&kernels::PACKED_ROWS, unit)?,
+        grid,
+        unit,
+        VEC16,
+    );
+    list.add(layout, launch, work, &costs::PACKED_ROWS, unit, || {
+        staged.parameters(layout, group, vectors_of_group)
+    })
 }
 
 /// How rows are cut into tiles of `bytes` bytes.
@@ -90,15 +126,29 @@ impl Cut {
             return Self::parts_of_rows(layout, row, bytes);
         }
         let tiles = steps(layout).div_ceil(rows_per_tile).into();
-        Self { rows_per_tile, parts_per_row: 1, tile_row_bytes: row, tiles }
+        Self {
+            rows_per_tile,
+            parts_per_row: 1,
+            tile_row_bytes: row,
+            tiles,
+        }
     }
 
     /// Tiles of parts of a row of `row` bytes, of whole vectors, or of a whole row.
     fn parts_of_rows(layout: &Layout<'_>, row: u32, bytes: u32) -> Self {
         let parts_per_row = row.div_ceil(bytes);
-        let tile_row_bytes = if parts_per_row == 1 { row } else { row.div_ceil(parts_per_row).next_multiple_of(VEC16) };
+        let tile_row_bytes = if parts_per_row == 1 {
+            row
+        } else {
+            row.div_ceil(parts_per_row).next_multiple_of(VEC16)
+        };
         let tiles = u64::from(steps(layout)) * u64::from(parts_per_row);
-        Self { rows_per_tile: 1, parts_per_row, tile_row_bytes, tiles }
+        Self {
+            rows_per_tile: 1,
+            parts_per_row,
+            tile_row_bytes,
+            tiles,
+        }
     }
 }
 
@@ -109,8 +159,14 @@ fn row_of_units(layout: &Layout<'_>, unit: u32) -> Result<u32, RejectReason> {
     let row = layout.bytes(block.size);
     reject_if(row > u64::from(u32::MAX), "a row has 4 GiB or more")?;
     let divides = |elements: u32| layout.divides(elements, unit);
-    let mut strides = layout.outside().chain([&layout.axis]).flat_map(|d| [d.in_stride, d.out_stride]);
-    reject_if(unit < layout.width || !divides(block.size) || !strides.all(divides), NOT_DIVIDED)?;
+    let mut strides = layout
+        .outside()
+        .chain([&layout.axis])
+        .flat_map(|d| [d.in_stride, d.out_stride]);
+    reject_if(
+        unit < layout.width || !divides(block.size) || !strides.all(divides),
+        NOT_DIVIDED,
+    )?;
     Ok(row as u32)
 }
 
@@ -129,10 +185,17 @@ fn tile_parameters(layout: &Layout<'_>, cut: &Cut, row: u32, tiles: u64, group: 
 }
 
 /// Out of place: a row, or a part of one, for each thread group.
-pub(super) fn single_rows(layout: &Layout<'_>, unit: u32, list: &mut Candidates) -> Result<(), RejectReason> {
+pub(super) fn single_rows(
+    layout: &Layout<'_>,
+    unit: u32,
+    list: &mut Candidates,
+) -> Result<(), RejectReason> {
     reject_if(layout.in_place(), NOT_IN_PLACE)?;
     let row = row_of_units(layout, unit)?;
-    reject_if(row < MIN_SINGLE_ROW_BYTES, ("a row is shorter than {} bytes", MIN_SINGLE_ROW_BYTES))?;
+    reject_if(
+        row < MIN_SINGLE_ROW_BYTES,
+        ("a row is shorter than {} bytes", MIN_SINGLE_ROW_BYTES),
+    )?;
     let cut = Cut::parts_of_rows(layout, row, SINGLE_ROW_BYTES);
     // A run may begin and end inside a vector. A group needs no more threads than it has vectors.
     let vectors = cut.tile_row_bytes.div_ceil(VEC16) + 2;
@@ -140,12 +203,27 @@ pub(super) fn single_rows(layout: &Layout<'_>, unit: u32, list: &mut Candidates)
     let (threads, together) = block_of_groups(group);
     let shared = (RUN_SLACK_BEFORE + together * (vectors + RUN_SLACK_BEHIND)) * VEC16;
     let tiles = layout.outside_count() * cut.tiles;
-    let grid = Grid { blocks: grid(tiles)?.div_ceil(together), threads, shared };
+    let grid = Grid {
+        blocks: grid(tiles)?.div_ceil(together),
+        threads,
+        shared,
+    };
     let sectors = tiles as f64 * (f64::from(cut.tile_row_bytes) / 32.0 + 1.0) * 2.0;
     let rounds = f64::from(cut.tile_row_bytes.div_ceil(VEC16).div_ceil(group)) * 2.0;
-    let work = Work { misses: sectors, rounds, ..layout.work() };
-    let launch = Launch::new(layout.entry(&kernels::SINGLE_ROWS, unit)?, grid, unit, VEC16);
-    list.add(layout, launch, work, &costs::SINGLE_ROWS, unit, || tile_parameters(layout, &cut, row, tiles, group))
+    let work = Work {
+        misses: sectors,
+        rounds,
+        ..layout.work()
+    };
+    let launch = Launch::new(
+        layout.entry(&kernels::SINGLE_ROWS, unit)?,
+        grid,
+        unit,
+        VEC16,
+    );
+    list.add(layout, launch, work, &costs::SINGLE_ROWS, unit, || {
+        tile_parameters(layout, &cut, row, tiles, group)
+    })
 }
 
 /// Tiles of whole rows if rows are adjacent, in place also of parts of a row, in units of `UNIT` bytes.
@@ -156,16 +234,32 @@ pub(super) fn row_tiles<const UNIT: u32>(
 ) -> Result<(), RejectReason> {
     let row = row_of_units(layout, UNIT)?;
     let is_short = layout.in_place() && !layout.rows_are_a_run() && row < MIN_LONE_ROW_BYTES;
-    reject_if(is_short, ("rows that are not adjacent have fewer than {} bytes", MIN_LONE_ROW_BYTES))?;
+    reject_if(
+        is_short,
+        (
+            "rows that are not adjacent have fewer than {} bytes",
+            MIN_LONE_ROW_BYTES,
+        ),
+    )?;
     let cut = Cut::new(layout, row, bytes);
-    reject_if(cut.rows_per_tile == 1 && !layout.in_place(), "a tile has a single row")?;
+    reject_if(
+        cut.rows_per_tile == 1 && !layout.in_place(),
+        "a tile has a single row",
+    )?;
     // A run may begin and end inside a vector. In place, there are two runs.
     let vectors = cut.rows_per_tile * cut.tile_row_bytes / VEC16 + 2;
     let runs = if layout.in_place() { 2 } else { 1 };
-    reject_if(bytes * runs > MAX_STAGED_BYTES, ("two tiles have more than {} bytes", MAX_STAGED_BYTES))?;
+    reject_if(
+        bytes * runs > MAX_STAGED_BYTES,
+        ("two tiles have more than {} bytes", MAX_STAGED_BYTES),
+    )?;
     let shared = (RUN_SLACK_BEFORE + runs * (vectors + RUN_SLACK_BEHIND)) * VEC16;
     let tiles = layout.outside_count() * cut.tiles;
-    let grid = Grid { blocks: grid(tiles)?, threads: THREADS, shared };
+    let grid = Grid {
+        blocks: grid(tiles)?,
+        threads: THREADS,
+        shared,
+    };
     let threads = THREADS / runs;
     let tile = cut.rows_per_tile * cut.tile_row_bytes;
     let vector_rounds = f64::from(tile.div_ceil(VEC16).div_ceil(threads)) * 2.0;
@@ -174,8 +268,18 @@ pub(super) fn row_tiles<const UNIT: u32>(
         _ if layout.in_place() && joins_rows(UNIT, row.into()) => 0.0,
         _ => f64::from((tile / UNIT / 2).div_ceil(threads)),
     };
-    let sectors = f64::from(grid.blocks) * (f64::from(tile) / 32.0 + 1.0) * 2.0 * f64::from(runs) * layout.moving();
-    let work = Work { misses: sectors, rounds: vector_rounds + unit_rounds / 4.0, ..layout.work() };
+    let sectors = f64::from(grid.blocks)
+        * (f64::from(tile) / 32.0 + 1.0)
+        * 2.0
+        * f64::from(runs)
+        * layout.moving();
+    let work = Work {
+        misses: sectors,
+        rounds: vector_rounds + unit_rounds / 4.0,
+        ..layout.work()
+    };
     let launch = Launch::new(layout.entry(&kernels::ROW_TILES, UNIT)?, grid, UNIT, VEC16);
-    list.add(layout, launch, work, &costs::ROW_TILES, UNIT, || tile_parameters(layout, &cut, row, tiles, THREADS))
+    list.add(layout, launch, work, &costs::ROW_TILES, UNIT, || {
+        tile_parameters(layout, &cut, row, tiles, THREADS)
+    })
 }

@@ -16,7 +16,8 @@ const BANKS: u32 = 32;
 /// Segments per thread block: at most `most`, at least one, and few enough that every SM gets thread
 /// blocks.
 pub(super) fn per_block(layout: &Layout<'_>, segments: u64, most: u64) -> u64 {
-    let share = segments.div_ceil(u64::from(layout.target.multiprocessors) * BLOCKS_PER_MULTIPROCESSOR);
+    let share =
+        segments.div_ceil(u64::from(layout.target.multiprocessors) * BLOCKS_PER_MULTIPROCESSOR);
     most.min(share).max(1)
 }
 
@@ -55,7 +56,11 @@ impl Staged {
         reject_if(!are_adjacent(outside(layout), segment), apart)?;
         let bytes = segment * u64::from(layout.width);
         let count: u64 = outside(layout).map(|d| u64::from(d.size)).product();
-        let together = match per_block(layout, count, (STAGED_BYTES / bytes.max(1)).min(MAX_SEGMENTS)) {
+        let together = match per_block(
+            layout,
+            count,
+            (STAGED_BYTES / bytes.max(1)).min(MAX_SEGMENTS),
+        ) {
             few @ 0..=4 => few,
             many => many / 4 * 4, // so that every thread block can read its lengths 4 at a time
         };
@@ -66,14 +71,28 @@ impl Staged {
             + vec16
             + (together * bytes).next_multiple_of(vec16)
             + 3 * vec16;
-        reject_if(shared > layout.target.shared_memory.into(), "a segment does not fit shared memory")?;
-        let grid = Grid { blocks: count.div_ceil(together) as u32, threads: THREADS, shared: shared as u32 };
-        Ok(Self { bytes, count, together, grid })
+        reject_if(
+            shared > layout.target.shared_memory.into(),
+            "a segment does not fit shared memory",
+        )?;
+        let grid = Grid {
+            blocks: count.div_ceil(together) as u32,
+            threads: THREADS,
+            shared: shared as u32,
+        };
+        Ok(Self {
+            bytes,
+            count,
+            together,
+            grid,
+        })
     }
 
     /// Threads per segment that keep a thread block busy.
     pub fn group(&self) -> u32 {
-        u64::from(THREADS).div_ceil(self.together).next_power_of_two() as u32
+        u64::from(THREADS)
+            .div_ceil(self.together)
+            .next_power_of_two() as u32
     }
 
     /// The parameters, with thread groups of `group` threads, each with `vectors` vectors of shared memory if it has a
@@ -101,13 +120,21 @@ impl Staged {
     pub fn rounds_of_items(&self, items: u64, group: u32) -> f64 {
         let groups = u64::from((THREADS / group).max(1));
         let banks = BANKS >> (self.bytes / 4).trailing_zeros().min(BANKS.ilog2());
-        let conflicts = if self.bytes.is_multiple_of(4) { (BANKS / group).div_ceil(banks).max(1) } else { 1 };
-        (self.together.div_ceil(groups) * items.div_ceil(group.into()) * u64::from(conflicts)) as f64
+        let conflicts = if self.bytes.is_multiple_of(4) {
+            (BANKS / group).div_ceil(banks).max(1)
+        } else {
+            1
+        };
+        (self.together.div_ceil(groups) * items.div_ceil(group.into()) * u64::from(conflicts))
+            as f64
     }
 }
 
 /// The dimensions outside a segment. Interleaved lanes are not an inner block, so they count as outside.
 fn outside<'a>(layout: &'a Layout<'_>) -> impl DoubleEndedIterator<Item = &'a Dimension> {
     let has_block = layout.block().is_some();
-    layout.dimensions.iter().filter(move |d| !has_block || !is_contiguous(d))
+    layout
+        .dimensions
+        .iter()
+        .filter(move |d| !has_block || !is_contiguous(d))
 }

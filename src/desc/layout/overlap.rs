@@ -31,13 +31,21 @@ pub(crate) fn has_overlap(sizes: &[u32], strides: &[u32]) -> bool {
         .iter()
         .zip(strides)
         .filter(|(&size, _)| size > 1)
-        .map(|(&size, &stride)| Dimension { stride: i64::from(stride), reach: i64::from(size) - 1 })
+        .map(|(&size, &stride)| Dimension {
+            stride: i64::from(stride),
+            reach: i64::from(size) - 1,
+        })
         .collect();
     dimensions.sort_unstable_by_key(|dimension| dimension.stride);
 
     // The searches below are bounded only for tensors with fewer elements than they span.
-    let count = dimensions.iter().fold(1u128, |count, d| count.saturating_mul(d.reach as u128 + 1));
-    let span = 1 + dimensions.iter().map(|d| d.reach as u128 * d.stride as u128).sum::<u128>();
+    let count = dimensions
+        .iter()
+        .fold(1u128, |count, d| count.saturating_mul(d.reach as u128 + 1));
+    let span = 1 + dimensions
+        .iter()
+        .map(|d| d.reach as u128 * d.stride as u128)
+        .sum::<u128>();
     if count > span || dimensions.iter().any(|d| d.stride == 0) {
         return true;
     }
@@ -49,7 +57,9 @@ fn split(dimensions: &[Dimension]) -> Vec<&[Dimension]> {
     let mut groups = Vec::new();
     let (mut begin, mut reach) = (0, 0i128);
     for at in 0..dimensions.len() {
-        let divisor = dimensions[at..].iter().fold(0, |divisor, d| gcd(divisor, d.stride));
+        let divisor = dimensions[at..]
+            .iter()
+            .fold(0, |divisor, d| gcd(divisor, d.stride));
         if at > begin && i128::from(divisor) > reach {
             groups.push(&dimensions[begin..at]);
             begin = at;
@@ -74,13 +84,19 @@ fn group_overlaps(group: &[Dimension]) -> bool {
 /// Searches a group of three dimensions or more.
 fn meet_in_the_middle(group: &[Dimension]) -> bool {
     // No difference matters that is larger than what all other dimensions together can cancel.
-    let total: i128 = group.iter().map(|d| i128::from(d.reach) * i128::from(d.stride)).sum();
+    let total: i128 = group
+        .iter()
+        .map(|d| i128::from(d.reach) * i128::from(d.stride))
+        .sum();
     let group: Vec<Dimension> = group
         .iter()
         .map(|d| {
             let others = total - i128::from(d.reach) * i128::from(d.stride);
             let reach = (others / i128::from(d.stride)).min(i128::from(d.reach));
-            Dimension { stride: d.stride, reach: reach as i64 }
+            Dimension {
+                stride: d.stride,
+                reach: reach as i64,
+            }
         })
         .filter(|d| d.reach > 0)
         .collect();
@@ -90,10 +106,14 @@ fn meet_in_the_middle(group: &[Dimension]) -> bool {
 
     // Two methods: enumerate the sums of all but the largest dimension and solve that one by a division, or divide all
     // dimensions into two halves.
-    let largest = (0..group.len()).max_by_key(|&d| group[d].reach).unwrap_or(0);
+    let largest = (0..group.len())
+        .max_by_key(|&d| group[d].reach)
+        .unwrap_or(0);
     let by_division = sums(&without(&group, 1 << largest));
     let by_halves = |mask: usize| sums(&without(&group, mask)).max(sums(&without(&group, !mask)));
-    let best = (1..1 << (group.len() - 1)).min_by_key(|&mask| by_halves(mask)).unwrap_or(1);
+    let best = (1..1 << (group.len() - 1))
+        .min_by_key(|&mask| by_halves(mask))
+        .unwrap_or(1);
 
     // A look-up costs about a dozen divisions.
     if by_division <= by_halves(best).saturating_mul(4) {
@@ -105,13 +125,18 @@ fn meet_in_the_middle(group: &[Dimension]) -> bool {
 
 /// The number of sums that these dimensions' differences can have.
 fn sums(dimensions: &[Dimension]) -> u128 {
-    dimensions.iter().map(|d| 2 * d.reach as u128 + 1).fold(1, u128::saturating_mul)
+    dimensions
+        .iter()
+        .map(|d| 2 * d.reach as u128 + 1)
+        .fold(1, u128::saturating_mul)
 }
 
 /// Enumerates the sums of all dimensions but one, and divides.
 fn meets_by_division(group: &[Dimension], divided: usize) -> bool {
     let (one, rest) = (group[divided], without(group, 1 << divided));
-    any_positive_sum(&rest, &mut |sum| sum % one.stride == 0 && (sum / one.stride).abs() <= one.reach)
+    any_positive_sum(&rest, &mut |sum| {
+        sum % one.stride == 0 && (sum / one.stride).abs() <= one.reach
+    })
 }
 
 /// Looks up the sums of one half in those of the other. The dimensions whose bit in `mask` is 0 are one half.
@@ -128,7 +153,9 @@ fn meets_by_halves(group: &[Dimension], mask: usize) -> bool {
         return true;
     }
     sums.sort_unstable();
-    any_positive_sum(&large, &mut |sum| sum == 0 || sums.binary_search(&sum.abs()).is_ok())
+    any_positive_sum(&large, &mut |sum| {
+        sum == 0 || sums.binary_search(&sum.abs()).is_ok()
+    })
 }
 
 /// The dimensions whose bit in `mask` is 0.
@@ -164,14 +191,23 @@ pub(crate) type Layout<'a> = (&'a [u32], &'a [u32], u32);
 pub(crate) fn share_a_byte(tensors: [Layout<'_>; 2], distance: i64) -> bool {
     let (mut terms, mut target) = (BTreeMap::new(), distance);
     for (n, (sizes, strides, width)) in (0..).zip(tensors) {
-        let bytes = |(&size, &stride): (&u32, &u32)| (i64::from(size) - 1, i64::from(stride) * i64::from(width));
-        let dimensions = sizes.iter().zip(strides).map(bytes).chain([(i64::from(width) - 1, 1)]);
+        let bytes = |(&size, &stride): (&u32, &u32)| {
+            (i64::from(size) - 1, i64::from(stride) * i64::from(width))
+        };
+        let dimensions = sizes
+            .iter()
+            .zip(strides)
+            .map(bytes)
+            .chain([(i64::from(width) - 1, 1)]);
         for (reach, stride) in dimensions.filter(|&(_, stride)| stride > 0) {
             *terms.entry(Reverse(stride)).or_default() += reach;
             target += n * reach * stride;
         }
     }
-    let terms: Vec<_> = terms.into_iter().map(|(Reverse(stride), reach)| Dimension { stride, reach }).collect();
+    let terms: Vec<_> = terms
+        .into_iter()
+        .map(|(Reverse(stride), reach)| Dimension { stride, reach })
+        .collect();
     reaches(&terms, target, &mut 1_000_000)
 }
 
@@ -184,11 +220,17 @@ fn reaches(terms: &[Dimension], target: i64, steps: &mut u32) -> bool {
         (divisor, rest) = (gcd(divisor, d.stride), rest - d.reach * d.stride);
         target.rem_euclid(divisor) > rest
     });
-    let Some((d, smaller)) = terms.split_first().filter(|_| *steps > 0 && !is_out_of_reach) else {
+    let Some((d, smaller)) = terms
+        .split_first()
+        .filter(|_| *steps > 0 && !is_out_of_reach)
+    else {
         return !is_out_of_reach && (*steps == 0 || target == 0);
     };
-    let least = (target - (total - d.reach * d.stride) + d.stride - 1).div_euclid(d.stride).max(0);
-    (least..=d.reach.min(target.div_euclid(d.stride))).any(|k| reaches(smaller, target - k * d.stride, steps))
+    let least = (target - (total - d.reach * d.stride) + d.stride - 1)
+        .div_euclid(d.stride)
+        .max(0);
+    (least..=d.reach.min(target.div_euclid(d.stride)))
+        .any(|k| reaches(smaller, target - k * d.stride, steps))
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
@@ -250,7 +292,11 @@ mod tests {
                 let sizes: Vec<u32> = sizes.iter().map(|size| size + 1).collect();
                 each(largest_stride + 1, rank, |strides| {
                     let required = brute_force(&sizes, strides);
-                    assert_eq!(has_overlap(&sizes, strides), required, "{sizes:?} {strides:?}");
+                    assert_eq!(
+                        has_overlap(&sizes, strides),
+                        required,
+                        "{sizes:?} {strides:?}"
+                    );
                     layouts += 1;
                     if ![3, 4].contains(&rank) || sizes.contains(&1) || strides.contains(&0) {
                         return;
@@ -258,13 +304,24 @@ mod tests {
                     searched += u32::from(required);
                     let group = sizes.iter().zip(strides);
                     let group: Vec<Dimension> = group
-                        .map(|(&size, &stride)| Dimension { stride: stride.into(), reach: i64::from(size) - 1 })
+                        .map(|(&size, &stride)| Dimension {
+                            stride: stride.into(),
+                            reach: i64::from(size) - 1,
+                        })
                         .collect();
                     for divided in 0..rank {
-                        assert_eq!(meets_by_division(&group, divided), required, "{group:?}, {divided}");
+                        assert_eq!(
+                            meets_by_division(&group, divided),
+                            required,
+                            "{group:?}, {divided}"
+                        );
                     }
                     for mask in 0..1 << rank {
-                        assert_eq!(meets_by_halves(&group, mask), required, "{group:?}, {mask:b}");
+                        assert_eq!(
+                            meets_by_halves(&group, mask),
+                            required,
+                            "{group:?}, {mask:b}"
+                        );
                     }
                 });
             });
@@ -283,29 +340,53 @@ mod tests {
     fn tensors_that_share_a_byte_are_told_as_by_brute_force() {
         let bytes = |(sizes, strides, width): Layout<'_>, at: i64| {
             let count: u32 = sizes.iter().product();
-            let element = move |n: u32| u64::from(n % sizes[0] * strides[0] + n / sizes[0] * strides[1]);
-            let of = move |n| (0..i64::from(width)).map(move |byte| at + element(n) as i64 * i64::from(width) + byte);
-            (0..count).flat_map(of).collect::<std::collections::HashSet<i64>>()
+            let element =
+                move |n: u32| u64::from(n % sizes[0] * strides[0] + n / sizes[0] * strides[1]);
+            let of = move |n| {
+                (0..i64::from(width))
+                    .map(move |byte| at + element(n) as i64 * i64::from(width) + byte)
+            };
+            (0..count)
+                .flat_map(of)
+                .collect::<std::collections::HashSet<i64>>()
         };
         let mut answers = [0; 2];
         each(4, 4, |numbers| {
-            let [a, b, c, d] = numbers else { unreachable!() };
-            for (strides, others, width) in
-                [([1 + a, 5], [1 + c, 7], 1), ([2, 7 * a], [3 * c, 7], 2), ([3, 8], [3, 8], 4)]
-            {
-                let tensors = [(&[1 + a, 1 + b][..], &strides[..], width), (&[1 + c, 1 + d], &others, 2)];
+            let [a, b, c, d] = numbers else {
+                unreachable!()
+            };
+            for (strides, others, width) in [
+                ([1 + a, 5], [1 + c, 7], 1),
+                ([2, 7 * a], [3 * c, 7], 2),
+                ([3, 8], [3, 8], 4),
+            ] {
+                let tensors = [
+                    (&[1 + a, 1 + b][..], &strides[..], width),
+                    (&[1 + c, 1 + d], &others, 2),
+                ];
                 for distance in -40..40 {
                     let required = !bytes(tensors[0], 0).is_disjoint(&bytes(tensors[1], distance));
-                    assert_eq!(share_a_byte(tensors, distance), required, "{tensors:?} {distance}");
+                    assert_eq!(
+                        share_a_byte(tensors, distance),
+                        required,
+                        "{tensors:?} {distance}"
+                    );
                     answers[usize::from(required)] += 1;
                 }
             }
         });
         assert!(answers[0].min(answers[1]) > 10_000, "{answers:?}");
         // Large ones take few steps: columns, and every third element beside every sixth.
-        let large = |sizes, strides: [u32; 2], distance| share_a_byte([(sizes, &strides, 4); 2], distance);
-        assert_eq!([32, 28].map(|at| large(&[1 << 20, 8], [1000, 1], at)), [false, true]);
-        assert_eq!([4, 6 << 24].map(|at| large(&[1 << 24, 2], [6, 3], at)), [false, true]);
+        let large =
+            |sizes, strides: [u32; 2], distance| share_a_byte([(sizes, &strides, 4); 2], distance);
+        assert_eq!(
+            [32, 28].map(|at| large(&[1 << 20, 8], [1000, 1], at)),
+            [false, true]
+        );
+        assert_eq!(
+            [4, 6 << 24].map(|at| large(&[1 << 24, 2], [6, 3], at)),
+            [false, true]
+        );
     }
 
     /// Layouts without shortcuts: strides without structure, and as many elements as 2³² allows. Each overlaps at two
@@ -315,17 +396,41 @@ mod tests {
         for (sizes, strides, apart) in [
             (
                 &[15; 8][..],
-                &[10007, 10009, 10037, 99991, 1000003, 9999991, 99999989, 150000001][..],
+                &[
+                    10007, 10009, 10037, 99991, 1000003, 9999991, 99999989, 150000001,
+                ][..],
                 &[-13, -8, 1, 12, -11, -14, -12, 9][..],
             ),
-            (&[83; 5], &[7, 591, 49993, 4149997, 44449999], &[-3, -1, -70, -42, 4]),
-            (&[23; 7], &[3, 71, 1637, 37663, 866261, 19923991, 158249999], &[0, 8, 7, -16, -21, -7, 1]),
+            (
+                &[83; 5],
+                &[7, 591, 49993, 4149997, 44449999],
+                &[-3, -1, -70, -42, 4],
+            ),
+            (
+                &[23; 7],
+                &[3, 71, 1637, 37663, 866261, 19923991, 158249999],
+                &[0, 8, 7, -16, -21, -7, 1],
+            ),
             (&[1600; 3], &[101, 161603, 2569999], &[-1126, -1526, 96]),
-            (&[255; 4], &[3, 769, 196111, 16515073], &[-223, -162, -252, 3]),
+            (
+                &[255; 4],
+                &[3, 769, 196111, 16515073],
+                &[-223, -162, -252, 3],
+            ),
         ] {
-            let distance: i64 =
-                strides.iter().zip(apart).map(|(&stride, &d): (&u32, &i64)| i64::from(stride) * d).sum();
-            assert!(distance == 0 && sizes.iter().zip(apart).all(|(&size, d)| d.abs() < i64::from(size)), "{sizes:?}");
+            let distance: i64 = strides
+                .iter()
+                .zip(apart)
+                .map(|(&stride, &d): (&u32, &i64)| i64::from(stride) * d)
+                .sum();
+            assert!(
+                distance == 0
+                    && sizes
+                        .iter()
+                        .zip(apart)
+                        .all(|(&size, d)| d.abs() < i64::from(size)),
+                "{sizes:?}"
+            );
             let (overlaps, sums) = counted(sizes, strides);
             assert!(overlaps && sums < MOST_SUMS, "{sizes:?}: {sums} sums");
         }
@@ -344,7 +449,10 @@ mod tests {
         layouts.push(([8; 8], strides, true));
         for (sizes, strides, expected) in layouts {
             let (overlaps, sums) = counted(&sizes, &strides);
-            assert!(overlaps == expected && sums < MOST_SUMS, "{sizes:?} {strides:?}: {overlaps}, {sums} sums");
+            assert!(
+                overlaps == expected && sums < MOST_SUMS,
+                "{sizes:?} {strides:?}: {overlaps}, {sums} sums"
+            );
         }
     }
 
@@ -353,15 +461,40 @@ mod tests {
     fn ordinary_layouts_take_no_search() {
         let padded = [14_000_000, 900_000, 60_000, 4000, 260, 17, 1];
         for (sizes, strides, expected) in [
-            (&[16; 8][..], &[1 << 28, 1 << 24, 1 << 20, 1 << 16, 1 << 12, 1 << 8, 1 << 4, 1][..], false),
+            (
+                &[16; 8][..],
+                &[
+                    1 << 28,
+                    1 << 24,
+                    1 << 20,
+                    1 << 16,
+                    1 << 12,
+                    1 << 8,
+                    1 << 4,
+                    1,
+                ][..],
+                false,
+            ),
             (&[15; 7], &padded, false),
             (&[65536, 65535], &[65535, 1], false), // close to 2³² elements
             (&[4, 5, 1, 1], &[5, 1, 0, 0], false),
             (&[1 << 16, 3, 1 << 14], &[1, 1 << 30, 1 << 16], false),
-            (&[1 << 12; 8], &[101, 103, 107, 109, 113, 127, 131, 137], true),
-            (&[16; 8], &[1, 17, 277, 4523, 73973, 1209721, 19783397, 323509993 / 2], true),
+            (
+                &[1 << 12; 8],
+                &[101, 103, 107, 109, 113, 127, 131, 137],
+                true,
+            ),
+            (
+                &[16; 8],
+                &[1, 17, 277, 4523, 73973, 1209721, 19783397, 323509993 / 2],
+                true,
+            ),
         ] {
-            assert_eq!(counted(sizes, strides), (expected, 0), "{sizes:?} {strides:?}");
+            assert_eq!(
+                counted(sizes, strides),
+                (expected, 0),
+                "{sizes:?} {strides:?}"
+            );
         }
     }
 }

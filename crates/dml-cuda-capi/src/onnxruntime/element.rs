@@ -29,5 +29,7 @@ pub const ELEMENTS: [Element; 17] = [
 
 /// The type with ONNX's number.
 pub fn element(number: i32) -> Option<Element> {
-    ELEMENTS.into_iter().find(|(known, ..)| *known as i32 == number)
+    ELEMENTS
+        .into_iter()
+        .find(|(known, ..)| *known as i32 == number)
 }

@@ -14,10 +14,22 @@ use crate::frameworks::{element_count, zeros};
 use crate::library::IN_PLACE_RUNS;
 
 /// ONNX's names for the tensors and the axis of ReverseSequence, and this library's.
-const SEQUENCE: Names<'_> =
-    Names::new("the time axis", &[(Input, "input"), (SequenceLengths, "sequence_lens"), (Output, "output")]);
-const SUBSEQUENCES: Names<'_> =
-    Names::new("axis", &[(Input, "input"), (SequenceLengths, "sequence_lengths"), (Output, "output")]);
+const SEQUENCE: Names<'_> = Names::new(
+    "the time axis",
+    &[
+        (Input, "input"),
+        (SequenceLengths, "sequence_lens"),
+        (Output, "output"),
+    ],
+);
+const SUBSEQUENCES: Names<'_> = Names::new(
+    "axis",
+    &[
+        (Input, "input"),
+        (SequenceLengths, "sequence_lengths"),
+        (Output, "output"),
+    ],
+);
 
 /// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
 pub enum Reverse {
@@ -94,11 +106,18 @@ fn check_sequences(
     time: usize,
 ) -> Result<()> {
     if shape.len() < 2 {
-        return Err(format!("input has {} dimensions, but must have at least 2", shape.len()).into());
+        return Err(format!(
+            "input has {} dimensions, but must have at least 2",
+            shape.len()
+        )
+        .into());
     }
     let (found, required) = (lengths.sizes, shape[batch]);
     if found != [required] {
-        return Err(format!("sequence_lens has shape {found:?}, but must have [{required}], the batch size").into());
+        return Err(format!(
+            "sequence_lens has shape {found:?}, but must have [{required}], the batch size"
+        )
+        .into());
     }
     if node.is_on_host() {
         // SAFETY: ONNX Runtime's tensor is packed and on the host, and no one writes it now.

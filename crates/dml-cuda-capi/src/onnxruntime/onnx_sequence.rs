@@ -18,7 +18,10 @@ const NOT_NUMERIC: &str = "the element type of start must be numeric";
 fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(Element, u64)> {
     let of = ort.shape(value, |number, shape| {
         if shape.iter().any(|&size| size != 1) {
-            return Err(format!("the shape of {name} is {shape:?}, but must be that of one element").into());
+            return Err(format!(
+                "the shape of {name} is {shape:?}, but must be that of one element"
+            )
+            .into());
         }
         element(number).ok_or_else(|| NOT_NUMERIC.into())
     })?;
@@ -34,11 +37,16 @@ impl NodeDevice {
     pub fn range(&self, context: *mut OrtKernelContext) -> Result<()> {
         let ort = self.ort;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
-        let ((of, start), (_, limit), (_, delta)) = (read(0, "start")?, read(1, "limit")?, read(2, "delta")?);
+        let ((of, start), (_, limit), (_, delta)) =
+            (read(0, "start")?, read(1, "limit")?, read(2, "delta")?);
         let (element_type, _, data_type) = of;
         // A bfloat16 is the upper half of a float.
         let bfloat16 = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16;
-        let (data_type, shift) = if bfloat16 { (Float32, 16) } else { (data_type.ok_or(NOT_NUMERIC)?, 0) };
+        let (data_type, shift) = if bfloat16 {
+            (Float32, 16)
+        } else {
+            (data_type.ok_or(NOT_NUMERIC)?, 0)
+        };
         let scalars = [start, limit, delta].map(|bits| bits << shift);
         let float = |bits: u64| match data_type {
             Float16 => f16::from_bits(bits as u16).into(),
@@ -61,7 +69,9 @@ impl NodeDevice {
         let mut floats = zeros::<f32>(count as usize)?;
         // SAFETY: `floats` has `count` elements.
         unsafe { self.write(sequence, floats.as_mut_ptr().into(), context) }?;
-        let to = ort.data(ort.output(context, &[count.into()])?)?.cast::<bf16>();
+        let to = ort
+            .data(ort.output(context, &[count.into()])?)?
+            .cast::<bf16>();
         for (k, &float) in floats.iter().enumerate() {
             // SAFETY: ONNX Runtime's tensor of `count` elements, on the host, aligned or not.
             unsafe { to.add(k).write_unaligned(bf16::from_f32(float)) };
@@ -82,7 +92,9 @@ impl NodeDevice {
         let mut sizes = [0i64; 32];
         let from = ort.data(shape)?;
         // SAFETY: an int64 tensor of `rank` elements, at most 32, which ONNX Runtime puts on the host, aligned or not.
-        unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), sizes.as_mut_ptr().cast(), rank * 8) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.cast::<u8>(), sizes.as_mut_ptr().cast(), rank * 8)
+        };
         let sizes = &sizes[..rank];
         let count = element_count(sizes)?;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
@@ -91,7 +103,12 @@ impl NodeDevice {
         self.sequence(context, sequence, sizes)
     }
 
-    fn sequence(&self, context: *mut OrtKernelContext, sequence: LoweredSequence, shape: &[i64]) -> Result<()> {
+    fn sequence(
+        &self,
+        context: *mut OrtKernelContext,
+        sequence: LoweredSequence,
+        shape: &[i64],
+    ) -> Result<()> {
         let output = self.ort.output(context, shape)?;
         if shape.contains(&0) {
             return Ok(());
@@ -106,7 +123,12 @@ impl NodeDevice {
     /// # Safety
     ///
     /// The address is that of a tensor as `sequence` describes it, in memory of the node's device.
-    unsafe fn write(&self, sequence: LoweredSequence, to: Address, context: *mut OrtKernelContext) -> Result<()> {
+    unsafe fn write(
+        &self,
+        sequence: LoweredSequence,
+        to: Address,
+        context: *mut OrtKernelContext,
+    ) -> Result<()> {
         let (sequence, stream) = (Lowered::Sequence(sequence), self.stream(context)?);
         // SAFETY: the tensor is as the sequence says, and the stream is the run's. Kernels stay loaded (`cuda_device`).
         Ok(unsafe { self.device.run_lowered(&sequence, &[], to, stream) }?)

@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 
 use ort_sys::{
-    ONNXTensorElementDataType as Type, OrtApi, OrtCustomOp, OrtCustomOpInputOutputCharacteristic, OrtKernelContext,
-    OrtKernelInfo, OrtMemType, OrtShapeInferContext, OrtStatusPtr,
+    ONNXTensorElementDataType as Type, OrtApi, OrtCustomOp, OrtCustomOpInputOutputCharacteristic,
+    OrtKernelContext, OrtKernelInfo, OrtMemType, OrtShapeInferContext, OrtStatusPtr,
 };
 
 use super::node::NodeDevice;
@@ -94,32 +94,56 @@ impl Op {
 
     fn node(&self, info: *const OrtKernelInfo) -> Result<Node> {
         let ort = self.ort;
-        let device = if self.provider == CPU { cpu_device()? } else { cuda_device(ort.device_ordinal(info)?)? };
+        let device = if self.provider == CPU {
+            cpu_device()?
+        } else {
+            cuda_device(ort.device_ordinal(info)?)?
+        };
         let reverse = match self.kind {
             Kind::Range | Kind::FillValueSequence => None,
-            Kind::ReverseSubsequences => Some(Reverse::Subsequences { axis: ort.attribute(info, c"axis", None)? }),
+            Kind::ReverseSubsequences => Some(Reverse::Subsequences {
+                axis: ort.attribute(info, c"axis", None)?,
+            }),
             Kind::ReverseSequence => {
-                let (batch, time) =
-                    (ort.attribute(info, c"batch_axis", Some(1))?, ort.attribute(info, c"time_axis", Some(0))?);
+                let (batch, time) = (
+                    ort.attribute(info, c"batch_axis", Some(1))?,
+                    ort.attribute(info, c"time_axis", Some(0))?,
+                );
                 // ONNX Runtime reads axes in the same way: a time axis of 0 or not 0, both axes below 2.
                 if batch > 1 || time > 1 || batch == time {
                     let found = format!("batch_axis and time_axis are {batch} and {time}");
                     return Err(format!("{found}, but must be 0 and 1, or 1 and 0").into());
                 }
                 let time = usize::from(time != 0);
-                Some(Reverse::Sequence { batch: 1 - time, time })
+                Some(Reverse::Sequence {
+                    batch: 1 - time,
+                    time,
+                })
             }
         };
         let (name, node) = (self.kind.name(), ort.node_name(info)?);
-        let why = self.source.map_or(String::new(), |source| format!(", as {source} asks"));
-        ort.log(info, &format!("dml_cuda runs {name} `{node}` on {device}{why}"))?;
+        let why = self
+            .source
+            .map_or(String::new(), |source| format!(", as {source} asks"));
+        ort.log(
+            info,
+            &format!("dml_cuda runs {name} `{node}` on {device}{why}"),
+        )?;
         NODES.fetch_add(1, Ordering::Relaxed);
-        Ok(Node { device: NodeDevice { ort, device }, kind: self.kind, reverse })
+        Ok(Node {
+            device: NodeDevice { ort, device },
+            kind: self.kind,
+            reverse,
+        })
     }
 }
 
 /// Runs a callback's body. Turns a failure or a panic into a status whose message begins with `name`.
-pub fn guarded(ort: Ort, name: impl FnOnce() -> String, body: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
+pub fn guarded(
+    ort: Ort,
+    name: impl FnOnce() -> String,
+    body: impl FnOnce() -> Result<()>,
+) -> OrtStatusPtr {
     match caught(body) {
         Ok(()) => OrtStatusPtr(null_mut()),
         Err(failure) => ort.status(&name(), failure),
@@ -215,7 +239,10 @@ struct Node {
     reverse: Option<Reverse>,
 }
 
-unsafe extern "system" fn compute(node: *mut c_void, context: *mut OrtKernelContext) -> OrtStatusPtr {
+unsafe extern "system" fn compute(
+    node: *mut c_void,
+    context: *mut OrtKernelContext,
+) -> OrtStatusPtr {
     // SAFETY: `create` made it and it is not yet destroyed. Concurrent runs share it, and `Node` is `Sync`.
     let node = unsafe { &*node.cast::<Node>() };
     let body = || match &node.reverse {
@@ -241,7 +268,10 @@ unsafe extern "system" fn output_count(_: *const OrtCustomOp) -> usize {
     1
 }
 
-unsafe extern "system" fn required(_: *const OrtCustomOp, _: usize) -> OrtCustomOpInputOutputCharacteristic {
+unsafe extern "system" fn required(
+    _: *const OrtCustomOp,
+    _: usize,
+) -> OrtCustomOpInputOutputCharacteristic {
     OrtCustomOpInputOutputCharacteristic::INPUT_OUTPUT_REQUIRED
 }
 

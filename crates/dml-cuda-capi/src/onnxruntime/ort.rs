@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dml_cuda::RawStream;
 use ort_sys::{
-    OrtApi, OrtApiBase, OrtErrorCode, OrtKernelContext, OrtKernelInfo, OrtLoggingLevel, OrtMemType, OrtSessionOptions,
-    OrtStatusPtr, OrtValue,
+    OrtApi, OrtApiBase, OrtErrorCode, OrtKernelContext, OrtKernelInfo, OrtLoggingLevel, OrtMemType,
+    OrtSessionOptions, OrtStatusPtr, OrtValue,
 };
 
 use crate::frameworks::zeros;
@@ -71,11 +71,18 @@ impl Ort {
     pub unsafe fn new(base: *const OrtApiBase) -> Option<Self> {
         // SAFETY: `base` is ONNX Runtime's table. `GetApi` returns null for a version that it does not have, but prints
         // an error too. So read the version first.
-        let (get_api, version) = unsafe { ((*base).GetApi, CStr::from_ptr(((*base).GetVersionString)())) };
-        let mut numbers = version.to_str().ok()?.split('.').map(|number| number.parse::<u32>().ok());
+        let (get_api, version) =
+            unsafe { ((*base).GetApi, CStr::from_ptr(((*base).GetVersionString)())) };
+        let mut numbers = version
+            .to_str()
+            .ok()?
+            .split('.')
+            .map(|number| number.parse::<u32>().ok());
         let (major, minor) = (numbers.next()??, numbers.next()??);
         let newest = if major > 1 { u32::MAX } else { minor };
-        let version = [SHAPES_BY_REFERENCE, CONFIG_ENTRIES, VERSION].into_iter().find(|version| newest >= *version)?;
+        let version = [SHAPES_BY_REFERENCE, CONFIG_ENTRIES, VERSION]
+            .into_iter()
+            .find(|version| newest >= *version)?;
         // SAFETY: `base` is ONNX Runtime's table, and has this version.
         let api = unsafe { get_api(version) };
         (!api.is_null()).then_some(Self { api, version })
@@ -92,35 +99,63 @@ impl Ort {
     fn message(self, status: OrtStatusPtr) -> String {
         // SAFETY: the text belongs to the status, which this call owns and releases once.
         unsafe {
-            let message = CStr::from_ptr(((*self.api).GetErrorMessage)(status.0)).to_string_lossy().into_owned();
+            let message = CStr::from_ptr(((*self.api).GetErrorMessage)(status.0))
+                .to_string_lossy()
+                .into_owned();
             ((*self.api).ReleaseStatus)(status.0);
             message
         }
     }
 
     pub fn create_domain(self, name: &'static CStr) -> Result<*mut ort_sys::OrtCustomOpDomain> {
-        read(null_mut(), |domain| call!(self, CreateCustomOpDomain(name.as_ptr(), domain)))
+        read(null_mut(), |domain| {
+            call!(self, CreateCustomOpDomain(name.as_ptr(), domain))
+        })
     }
 
     /// `'static`, because ONNX Runtime keeps the operator's address.
-    pub fn add_op(self, domain: *mut ort_sys::OrtCustomOpDomain, op: &'static ort_sys::OrtCustomOp) -> Result<()> {
+    pub fn add_op(
+        self,
+        domain: *mut ort_sys::OrtCustomOpDomain,
+        op: &'static ort_sys::OrtCustomOp,
+    ) -> Result<()> {
         call!(self, CustomOpDomain_Add(domain, op))
     }
 
-    pub fn add_domain(self, options: *mut OrtSessionOptions, domain: *mut ort_sys::OrtCustomOpDomain) -> Result<()> {
+    pub fn add_domain(
+        self,
+        options: *mut OrtSessionOptions,
+        domain: *mut ort_sys::OrtCustomOpDomain,
+    ) -> Result<()> {
         call!(self, AddCustomOpDomain(options, domain))
     }
 
     /// Reads an entry of a session's configuration.
-    pub fn config_entry(self, options: *const OrtSessionOptions, key: &CStr) -> Result<Option<String>> {
-        if read(0, |has| call!(self, HasSessionConfigEntry(options, key.as_ptr(), has)))? == 0 {
+    pub fn config_entry(
+        self,
+        options: *const OrtSessionOptions,
+        key: &CStr,
+    ) -> Result<Option<String>> {
+        if read(0, |has| {
+            call!(self, HasSessionConfigEntry(options, key.as_ptr(), has))
+        })? == 0
+        {
             return Ok(None);
         }
-        read_text(|to, size| call!(self, GetSessionConfigEntry(options, key.as_ptr(), to, size))).map(Some)
+        read_text(|to, size| call!(self, GetSessionConfigEntry(options, key.as_ptr(), to, size)))
+            .map(Some)
     }
 
-    pub fn add_config_entry(self, options: *mut OrtSessionOptions, key: &CStr, value: &CStr) -> Result<()> {
-        call!(self, AddSessionConfigEntry(options, key.as_ptr(), value.as_ptr()))
+    pub fn add_config_entry(
+        self,
+        options: *mut OrtSessionOptions,
+        key: &CStr,
+        value: &CStr,
+    ) -> Result<()> {
+        call!(
+            self,
+            AddSessionConfigEntry(options, key.as_ptr(), value.as_ptr())
+        )
     }
 
     /// Lists the keys of a session's configuration. Empty before ONNX Runtime 1.23, which cannot list them.
@@ -133,7 +168,9 @@ impl Ort {
         // SAFETY: this call owns the object and releases it once; it has `count` texts.
         unsafe {
             ((*self.api).GetKeyValuePairs)(entries, &mut keys, &mut values, &mut count);
-            let found = (0..count).map(|k| CStr::from_ptr(*keys.add(k)).to_string_lossy().into_owned()).collect();
+            let found = (0..count)
+                .map(|k| CStr::from_ptr(*keys.add(k)).to_string_lossy().into_owned())
+                .collect();
             ((*self.api).ReleaseKeyValuePairs)(entries);
             Ok(found)
         }
@@ -141,8 +178,18 @@ impl Ort {
 
     /// Reads an attribute. An absent one is the default, if there is one. ONNX Runtime has one status, ORT_FAIL, for an
     /// absent attribute and for one of another type: only its text tells them apart.
-    pub fn attribute(self, info: *const OrtKernelInfo, name: &CStr, default: Option<i64>) -> Result<i64> {
-        let found = read(0, |value| call!(self, KernelInfoGetAttribute_int64(info, name.as_ptr(), value)));
+    pub fn attribute(
+        self,
+        info: *const OrtKernelInfo,
+        name: &CStr,
+        default: Option<i64>,
+    ) -> Result<i64> {
+        let found = read(0, |value| {
+            call!(
+                self,
+                KernelInfoGetAttribute_int64(info, name.as_ptr(), value)
+            )
+        });
         found.or_else(|Failure(message)| match default {
             Some(default) if message.contains("No attribute") => Ok(default),
             _ => Err(format!("{}: {message}", name.to_string_lossy()).into()),
@@ -156,63 +203,108 @@ impl Ort {
     /// The ordinal of the device on which a node's provider allocates.
     pub fn device_ordinal(self, info: *const OrtKernelInfo) -> Result<usize> {
         let (mut allocator, mut memory, mut id): (_, _, c_int) = (null_mut(), null(), 0);
-        call!(self, KernelInfoGetAllocator(info, OrtMemType::OrtMemTypeDefault, &mut allocator))?;
+        call!(
+            self,
+            KernelInfoGetAllocator(info, OrtMemType::OrtMemTypeDefault, &mut allocator)
+        )?;
         let asked = call!(self, AllocatorGetInfo(allocator, &mut memory))
             .and_then(|()| call!(self, MemoryInfoGetId(memory, &mut id)));
         // SAFETY: this call owns the allocator and releases it once.
         unsafe { ((*self.api).ReleaseAllocator)(allocator) };
         asked?;
-        usize::try_from(id).map_err(|_| format!("the device of the node is {id}, but must be an ordinal").into())
+        usize::try_from(id)
+            .map_err(|_| format!("the device of the node is {id}, but must be an ordinal").into())
     }
 
     /// Writes a line to the session's log, at level INFO.
     pub fn log(self, info: *const OrtKernelInfo, message: &str) -> Result<()> {
-        let logger = read(null(), |logger| call!(self, KernelInfo_GetLogger(info, logger)))?;
+        let logger = read(null(), |logger| {
+            call!(self, KernelInfo_GetLogger(info, logger))
+        })?;
         let message = text(message);
         #[cfg(not(windows))]
         let file = c"dml_cuda".as_ptr();
         #[cfg(windows)]
         let file = [0u16].as_ptr();
         let level = OrtLoggingLevel::ORT_LOGGING_LEVEL_INFO;
-        call!(self, Logger_LogMessage(logger, level, message.as_ptr(), file, 0, c"CreateKernel".as_ptr()))
+        call!(
+            self,
+            Logger_LogMessage(
+                logger,
+                level,
+                message.as_ptr(),
+                file,
+                0,
+                c"CreateKernel".as_ptr()
+            )
+        )
     }
 
     pub fn input(self, context: *const OrtKernelContext, index: usize) -> Result<*const OrtValue> {
-        read(null(), |value| call!(self, KernelContext_GetInput(context, index, value)))
+        read(null(), |value| {
+            call!(self, KernelContext_GetInput(context, index, value))
+        })
     }
 
     /// Allocates the output of a run with this shape.
     pub fn output(self, context: *mut OrtKernelContext, shape: &[i64]) -> Result<*mut OrtValue> {
-        read(null_mut(), |value| call!(self, KernelContext_GetOutput(context, 0, shape.as_ptr(), shape.len(), value)))
+        read(null_mut(), |value| {
+            call!(
+                self,
+                KernelContext_GetOutput(context, 0, shape.as_ptr(), shape.len(), value)
+            )
+        })
     }
 
     pub fn stream(self, context: *const OrtKernelContext) -> Result<RawStream> {
-        read(null_mut(), |stream| call!(self, KernelContext_GetGPUComputeStream(context, stream))).map(RawStream)
+        read(null_mut(), |stream| {
+            call!(self, KernelContext_GetGPUComputeStream(context, stream))
+        })
+        .map(RawStream)
     }
 
     pub fn data(self, value: *const OrtValue) -> Result<*mut c_void> {
-        read(null_mut(), |data| call!(self, GetTensorMutableData(value.cast_mut(), data)))
+        read(null_mut(), |data| {
+            call!(self, GetTensorMutableData(value.cast_mut(), data))
+        })
     }
 
     /// Calls `look` with a tensor's element type, as a number of `ONNXTensorElementDataType`, and its shape.
-    pub fn shape<R>(self, value: *const OrtValue, look: impl FnOnce(i32, &[i64]) -> Result<R>) -> Result<R> {
+    pub fn shape<R>(
+        self,
+        value: *const OrtValue,
+        look: impl FnOnce(i32, &[i64]) -> Result<R>,
+    ) -> Result<R> {
         // An i32, because ort_sys's enum lacks element types that are newer than it.
         let mut element_type = 0i32;
         let element_type_out = (&raw mut element_type).cast();
         if self.version >= SHAPES_BY_REFERENCE {
             let (mut dims, mut rank) = (null(), 0);
-            call!(self, GetTensorElementTypeAndShapeDataReference(value, element_type_out, &mut dims, &mut rank))?;
+            call!(
+                self,
+                GetTensorElementTypeAndShapeDataReference(
+                    value,
+                    element_type_out,
+                    &mut dims,
+                    &mut rank
+                )
+            )?;
             // SAFETY: the numbers belong to the value, which is valid during the callback. For rank 0 the pointer may
             // be null.
             return look(element_type, unsafe { list(dims, rank) });
         }
-        let info = read(null_mut(), |info| call!(self, GetTensorTypeAndShape(value, info)))?;
+        let info = read(null_mut(), |info| {
+            call!(self, GetTensorTypeAndShape(value, info))
+        })?;
         let (mut dims, mut rank) = ([0; MAX_RANK], 0);
         let asked = call!(self, GetTensorElementType(info, element_type_out))
             .and_then(|()| call!(self, GetDimensionsCount(info, &mut rank)))
             .and_then(|()| match rank {
                 0..=MAX_RANK => call!(self, GetDimensions(info, dims.as_mut_ptr(), rank)),
-                _ => Err(format!("the tensor has {rank} dimensions, but must have at most {MAX_RANK}").into()),
+                _ => Err(format!(
+                    "the tensor has {rank} dimensions, but must have at most {MAX_RANK}"
+                )
+                .into()),
             });
         // SAFETY: this call owns the object and releases it once.
         unsafe { ((*self.api).ReleaseTensorTypeAndShapeInfo)(info) };
@@ -221,16 +313,35 @@ impl Ort {
     }
 
     /// Copies texts: element n of `to` becomes element `order[n]` of `from`.
-    pub fn copy_strings(self, from: *const OrtValue, to: *mut OrtValue, order: &[u32]) -> Result<()> {
+    pub fn copy_strings(
+        self,
+        from: *const OrtValue,
+        to: *mut OrtValue,
+        order: &[u32],
+    ) -> Result<()> {
         let count = order.len();
-        let length = read(0, |length| call!(self, GetStringTensorDataLength(from, length)))?;
+        let length = read(0, |length| {
+            call!(self, GetStringTensorDataLength(from, length))
+        })?;
         let (mut bytes, mut offsets) = (zeros::<u8>(length)?, zeros::<usize>(count + 1)?);
-        call!(self, GetStringTensorContent(from, bytes.as_mut_ptr().cast(), length, offsets.as_mut_ptr(), count))?;
+        call!(
+            self,
+            GetStringTensorContent(
+                from,
+                bytes.as_mut_ptr().cast(),
+                length,
+                offsets.as_mut_ptr(),
+                count
+            )
+        )?;
         offsets[count] = length;
         for (index, &from) in order.iter().enumerate() {
             let text = &bytes[offsets[from as usize]..offsets[from as usize + 1]];
             let mut buffer = null_mut();
-            call!(self, GetResizedStringTensorElementBuffer(to, index, text.len(), &mut buffer))?;
+            call!(
+                self,
+                GetResizedStringTensorElementBuffer(to, index, text.len(), &mut buffer)
+            )?;
             // SAFETY: the buffer is the element's and has `text.len()` bytes; `text` is in this function's own copy.
             unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), text.len()) };
         }
@@ -243,7 +354,9 @@ impl Ort {
     /// nor name gets a new name, and later nodes still see the rank and the other sizes. A tensor of unknown rank looks
     /// like a scalar, which no reversal accepts. Then the output's shape stays unset.
     pub fn same_shape(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
-        let info = read(null_mut(), |info| call!(self, ShapeInferContext_GetInputTypeShape(context, 0, info)))?;
+        let info = read(null_mut(), |info| {
+            call!(self, ShapeInferContext_GetInputTypeShape(context, 0, info))
+        })?;
         let rank = read(0, |rank| call!(self, GetDimensionsCount(info, rank)))?;
         if rank == 0 {
             return Ok(());
@@ -256,7 +369,9 @@ impl Ort {
             .zip(names)
             .map(|(&size, name)| match size {
                 // SAFETY: a name belongs to `info`, which is valid during the callback.
-                _ if !name.is_null() && unsafe { *name } != 0 => unsafe { CStr::from_ptr(name) }.to_owned(),
+                _ if !name.is_null() && unsafe { *name } != 0 => {
+                    unsafe { CStr::from_ptr(name) }.to_owned()
+                }
                 0.. => CString::default(),
                 _ => name_of_unknown(),
             })
@@ -270,9 +385,14 @@ impl Ort {
     pub fn one_unknown_dimension(self, context: *mut ort_sys::OrtShapeInferContext) -> Result<()> {
         let (size, name) = ([-1], name_of_unknown());
         // The object belongs to this context alone. Writing to it changes no input.
-        let info = read(null_mut(), |info| call!(self, ShapeInferContext_GetInputTypeShape(context, 0, info)))?;
+        let info = read(null_mut(), |info| {
+            call!(self, ShapeInferContext_GetInputTypeShape(context, 0, info))
+        })?;
         call!(self, SetDimensions(info, size.as_ptr(), 1))?;
-        call!(self, SetSymbolicDimensions(info, [name.as_ptr()].as_mut_ptr(), 1))?;
+        call!(
+            self,
+            SetSymbolicDimensions(info, [name.as_ptr()].as_mut_ptr(), 1)
+        )?;
         call!(self, ShapeInferContext_SetOutputTypeShape(context, 0, info))
     }
 }
@@ -296,5 +416,8 @@ fn read_text(read: impl Fn(*mut c_char, *mut usize) -> Result<()>) -> Result<Str
 /// A unique name for a dimension of unknown size.
 fn name_of_unknown() -> CString {
     static NAMED: AtomicU64 = AtomicU64::new(0);
-    text(&format!("unk__dml_cuda_{}", NAMED.fetch_add(1, Ordering::Relaxed)))
+    text(&format!(
+        "unk__dml_cuda_{}",
+        NAMED.fetch_add(1, Ordering::Relaxed)
+    ))
 }

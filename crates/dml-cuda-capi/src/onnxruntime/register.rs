@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use dml_cuda::TensorDataType::{Float16, Float32, Float64, Int16, Int32, Int64};
 use ort_sys::{
-    ONNXTensorElementDataType as Type, OrtApi, OrtApiBase, OrtCustomOpDomain, OrtErrorCode, OrtSessionOptions,
-    OrtStatusPtr,
+    ONNXTensorElementDataType as Type, OrtApi, OrtApiBase, OrtCustomOpDomain, OrtErrorCode,
+    OrtSessionOptions, OrtStatusPtr,
 };
 
 use super::element::ELEMENTS;
@@ -21,7 +21,11 @@ const REPLACE: &CStr = c"dml_cuda.replace_onnx";
 /// The entry that a registration adds, so that a second registration can see the first.
 const REGISTERED: &CStr = c"dml_cuda.registered";
 
-const PROVIDERS: [&CStr; 3] = [CPU, c"CUDAExecutionProvider", c"CudaPluginExecutionProvider"];
+const PROVIDERS: [&CStr; 3] = [
+    CPU,
+    c"CUDAExecutionProvider",
+    c"CudaPluginExecutionProvider",
+];
 
 /// The operators of the domain `dml_cuda`.
 const OWN: [Kind; 2] = [Kind::ReverseSubsequences, Kind::FillValueSequence];
@@ -31,7 +35,8 @@ const REPLACEABLE: [Kind; 2] = [Kind::ReverseSequence, Kind::Range];
 
 /// The value of `REPLACE` that a registration adds if there is none. ONNX Runtime then warns when a program sets the
 /// entry, which this library does not see any more, and the warning has this text.
-const TOO_LATE: &CStr = c"0; set it before register_custom_ops_library, or register the library again";
+const TOO_LATE: &CStr =
+    c"0; set it before register_custom_ops_library, or register the library again";
 
 const ENTRY: &str = "dml_cuda.replace_onnx";
 const VARIABLE: &str = "the environment variable DML_CUDA_REPLACE_ONNX";
@@ -39,10 +44,14 @@ const VARIABLE: &str = "the environment variable DML_CUDA_REPLACE_ONNX";
 /// The ONNX operators to replace, in the order of `REPLACEABLE`, and who asks for it: the options' entry, else the
 /// environment variable, for servers that cannot set entries. A variable of `0` wins over both.
 fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
-    let entry = ort.config_entry(options, REPLACE)?.filter(|value| value.as_bytes() != TOO_LATE.to_bytes());
+    let entry = ort
+        .config_entry(options, REPLACE)?
+        .filter(|value| value.as_bytes() != TOO_LATE.to_bytes());
     let variable = std::env::var_os("DML_CUDA_REPLACE_ONNX");
     let of_entry = entry.map(|value| replaced(&value, ENTRY)).transpose()?;
-    let of_variable = variable.map(|value| replaced(&value.to_string_lossy(), VARIABLE)).transpose()?;
+    let of_variable = variable
+        .map(|value| replaced(&value.to_string_lossy(), VARIABLE))
+        .transpose()?;
     Ok(match (of_entry, of_variable) {
         (Some(kinds), None) => (kinds, ENTRY),
         (Some(kinds), Some(allowed)) if !allowed.is_empty() => (kinds, ENTRY),
@@ -57,8 +66,14 @@ fn replaced(value: &str, source: &str) -> Result<Vec<Kind>> {
         "1" => vec!["ReverseSequence"],
         names => names.split(',').map(str::trim).collect(),
     };
-    let kinds: Vec<Kind> = REPLACEABLE.into_iter().filter(|kind| names.contains(&&*kind.name())).collect();
-    if !names.iter().all(|name| kinds.iter().any(|kind| kind.name() == *name)) {
+    let kinds: Vec<Kind> = REPLACEABLE
+        .into_iter()
+        .filter(|kind| names.contains(&&*kind.name()))
+        .collect();
+    if !names
+        .iter()
+        .all(|name| kinds.iter().any(|kind| kind.name() == *name))
+    {
         return Err(format!(
             "{source} is `{value}`, but must be `0`, `1` (ReverseSequence), or a list of the names \
              `ReverseSequence` and `Range`, as in `ReverseSequence,Range`"
@@ -93,7 +108,16 @@ fn domain(
         for &kind in &key.1 {
             for (inputs, output) in types(kind, provider) {
                 let (callbacks, name) = (Op::callbacks(kind), text(&kind.name()));
-                let op = Op { callbacks, ort, kind, name, provider, source, inputs, output };
+                let op = Op {
+                    callbacks,
+                    ort,
+                    kind,
+                    name,
+                    provider,
+                    source,
+                    inputs,
+                    output,
+                };
                 ort.add_op(domain, &Box::leak(Box::new(op)).callbacks)?;
             }
         }
@@ -107,26 +131,45 @@ fn types(kind: Kind, provider: &CStr) -> Vec<(Vec<Type>, Type)> {
     use Type::*;
     let int64 = ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64;
     let on_cpu = |data_type| (provider == CPU).then_some(data_type);
-    let moved = || ELEMENTS.into_iter().map(|(moved, ..)| moved).chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING));
+    let moved = || {
+        ELEMENTS
+            .into_iter()
+            .map(|(moved, ..)| moved)
+            .chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING))
+    };
     match kind {
         Kind::ReverseSequence => moved().map(|moved| (vec![moved, int64], moved)).collect(),
         Kind::ReverseSubsequences => {
-            let lengths = [ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32, ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64, int64];
-            lengths.iter().flat_map(|&lengths| moved().map(move |moved| (vec![moved, lengths], moved))).collect()
+            let lengths = [
+                ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
+                ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64,
+                int64,
+            ];
+            lengths
+                .iter()
+                .flat_map(|&lengths| moved().map(move |moved| (vec![moved, lengths], moved)))
+                .collect()
         }
         Kind::Range => {
-            let ranged = ELEMENTS.into_iter().filter_map(|(ranged, _, data_type)| match data_type? {
-                Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => Some(ranged),
-                _ => None,
-            });
+            let ranged =
+                ELEMENTS
+                    .into_iter()
+                    .filter_map(|(ranged, _, data_type)| match data_type? {
+                        Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => Some(ranged),
+                        _ => None,
+                    });
             // No GPU kernel writes bfloat16, so such nodes stay on the CPU.
             let ranged = ranged.chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16));
             ranged.map(|ranged| (vec![ranged; 3], ranged)).collect()
         }
         Kind::FillValueSequence => {
             // DirectML fills no FLOAT64.
-            let filled = ELEMENTS.into_iter().filter(|(.., data_type)| data_type.is_some_and(|of| of != Float64));
-            filled.map(|(filled, ..)| (vec![int64, filled, filled], filled)).collect()
+            let filled = ELEMENTS
+                .into_iter()
+                .filter(|(.., data_type)| data_type.is_some_and(|of| of != Float64));
+            filled
+                .map(|(filled, ..)| (vec![int64, filled, filled], filled))
+                .collect()
         }
     }
 }
@@ -134,16 +177,24 @@ fn types(kind: Kind, provider: &CStr) -> Vec<(Vec<Type>, Type)> {
 /// Adds the domains that the options ask for. A second registration adds only what the first did not.
 fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) -> Result<()> {
     for key in ort.config_keys(options)? {
-        if key.starts_with("dml_cuda.") && ![REPLACE, REGISTERED].iter().any(|known| known.to_bytes() == key.as_bytes())
+        if key.starts_with("dml_cuda.")
+            && ![REPLACE, REGISTERED]
+                .iter()
+                .any(|known| known.to_bytes() == key.as_bytes())
         {
-            return Err(
-                format!("the session's configuration entry is `{key}`, but must be `dml_cuda.replace_onnx`").into()
-            );
+            return Err(format!(
+                "the session's configuration entry is `{key}`, but must be `dml_cuda.replace_onnx`"
+            )
+            .into());
         }
     }
     let (kinds, source) = wanted(options, ort)?;
     let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-    let wanted = if names.is_empty() { "0".to_owned() } else { names.join(",") };
+    let wanted = if names.is_empty() {
+        "0".to_owned()
+    } else {
+        names.join(",")
+    };
     match ort.config_entry(options, REGISTERED)? {
         None => ort.add_domain(options, domain(base, ort, OWN.into(), None)?)?,
         Some(before) if before == wanted => return Ok(()),
@@ -182,10 +233,15 @@ pub unsafe extern "system" fn RegisterCustomOps(
         // SAFETY: every ONNX Runtime has version 1 of the table, which begins with this function.
         return unsafe {
             let api: *const OrtApi = ((*base).GetApi)(1);
-            let message = c"dml_cuda: this ONNX Runtime is older than 1.18, the oldest that it works with";
+            let message =
+                c"dml_cuda: this ONNX Runtime is older than 1.18, the oldest that it works with";
             ((*api).CreateStatus)(OrtErrorCode::ORT_NOT_IMPLEMENTED, message.as_ptr())
         };
     };
     const _: () = assert!(VERSION == 18, "the message names it");
-    guarded(ort, || "dml_cuda".to_owned(), || register(options, base, ort))
+    guarded(
+        ort,
+        || "dml_cuda".to_owned(),
+        || register(options, base, ort),
+    )
 }

@@ -108,7 +108,9 @@ fn loaded(name: &str) -> Option<ManuallyDrop<Library>> {
     /// The value in glibc and in musl.
     const RTLD_NOLOAD: c_int = 4;
     // SAFETY: a library that is already loaded runs no code when it is opened again.
-    unsafe { Library::open(Some(name), RTLD_NOW | RTLD_NOLOAD) }.ok().map(ManuallyDrop::new)
+    unsafe { Library::open(Some(name), RTLD_NOW | RTLD_NOLOAD) }
+        .ok()
+        .map(ManuallyDrop::new)
 }
 
 /// The PyTorch of this process.
@@ -127,20 +129,38 @@ impl Torch {
         let library = loaded("libtorch_cpu.so").ok_or_else(|| {
             failure("PyTorch is not loaded: libtorch_cpu.so must be in the process before the operators are registered")
         })?;
-        let too_old = |symbol| failure(format!("this PyTorch must be 2.8 or newer: {symbol} is missing"));
+        let too_old = |symbol| {
+            failure(format!(
+                "this PyTorch must be 2.8 or newer: {symbol} is missing"
+            ))
+        };
         // SAFETY: libtorch's header declares these functions. The handle is never closed, so they stay.
         let cpu = unsafe { Cpu::find(&library) }.map_err(too_old)?;
         // SAFETY: C++ headers declare them so since PyTorch 2.8 (python/tests/test_torch.py uses each). They also stay.
         let cpp = unsafe { Cpp::find(&library) };
-        let cpp = cpp.map_err(|symbol| failure(format!("libtorch_cpu.so must have {symbol}, which is missing")))?;
+        let cpp = cpp.map_err(|symbol| {
+            failure(format!(
+                "libtorch_cpu.so must have {symbol}, which is missing"
+            ))
+        })?;
         use TensorDataType::{Int32, Int64, UInt32, UInt64};
         // SAFETY: these functions return constants.
         let (on_cpu, on_cuda, lengths) = unsafe {
-            let lengths =
-                [((cpu.int64)(), Int64), ((cpu.int32)(), Int32), ((cpu.uint32)(), UInt32), ((cpu.uint64)(), UInt64)];
+            let lengths = [
+                ((cpu.int64)(), Int64),
+                ((cpu.int32)(), Int32),
+                ((cpu.uint32)(), UInt32),
+                ((cpu.uint64)(), UInt64),
+            ];
             ((cpu.device_cpu)(), (cpu.device_cuda)(), lengths)
         };
-        Ok(Self { cpu, cpp, on_cpu, on_cuda, lengths })
+        Ok(Self {
+            cpu,
+            cpp,
+            on_cpu,
+            on_cuda,
+            lengths,
+        })
     }
 }
 
@@ -148,14 +168,18 @@ impl Torch {
 pub fn current_stream(device_index: i32) -> Result<RawStream, Failure> {
     /// Found at the first use, because PyTorch may load this library before libtorch_cuda.so.
     static CUDA: LazyLock<Result<Cuda, String>> = LazyLock::new(|| {
-        let library =
-            loaded("libtorch_cuda.so").ok_or("libtorch_cuda.so must be in the process for tensors on a GPU")?;
+        let library = loaded("libtorch_cuda.so")
+            .ok_or("libtorch_cuda.so must be in the process for tensors on a GPU")?;
         // SAFETY: libtorch's header declares the function. The handle is never closed, so it stays.
-        unsafe { Cuda::find(&library) }.map_err(|symbol| format!("libtorch_cuda.so has no {symbol}"))
+        unsafe { Cuda::find(&library) }
+            .map_err(|symbol| format!("libtorch_cuda.so has no {symbol}"))
     });
     let (cuda, mut stream) = (CUDA.as_ref().map_err(failure)?, null_mut());
     // SAFETY: the function writes the stream.
-    check(unsafe { (cuda.current_stream)(device_index, &mut stream) }, "aoti_torch_get_current_cuda_stream")?;
+    check(
+        unsafe { (cuda.current_stream)(device_index, &mut stream) },
+        "aoti_torch_get_current_cuda_stream",
+    )?;
     Ok(RawStream(stream))
 }
 
@@ -168,5 +192,7 @@ pub fn check(status: Status, function: &str) -> Result<(), Failure> {
     if status == 0 {
         return Ok(());
     }
-    Err(failure(format!("PyTorch's {function} failed; PyTorch has written why to its log")))
+    Err(failure(format!(
+        "PyTorch's {function} failed; PyTorch has written why to its log"
+    )))
 }

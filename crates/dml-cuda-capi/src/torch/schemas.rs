@@ -32,7 +32,11 @@ const OPERATORS: [(&CStr, &CStr, BoxedKernel); 5] = [
         c"_reverse_subsequences_",
         kernel::<IN_PLACE>,
     ),
-    (c"_reverse_padded(Tensor x, Tensor lengths, int dim) -> Tensor", c"_reverse_padded", kernel::<PADDED>),
+    (
+        c"_reverse_padded(Tensor x, Tensor lengths, int dim) -> Tensor",
+        c"_reverse_padded",
+        kernel::<PADDED>,
+    ),
 ];
 
 /// Registers the operators, once in a process. They exist until it ends.
@@ -50,10 +54,16 @@ pub fn register() -> Result<(), Failure> {
 fn register_with(cpu: &Cpu) -> Result<(), Failure> {
     let (name, mut library) = (c"dml_cuda".as_ptr(), null_mut());
     // SAFETY: the text ends in a NUL, and PyTorch copies it.
-    check(unsafe { (cpu.library_fragment)(name, name, 0, &mut library) }, "aoti_torch_library_init_fragment")?;
+    check(
+        unsafe { (cpu.library_fragment)(name, name, 0, &mut library) },
+        "aoti_torch_library_init_fragment",
+    )?;
     for (schema, ..) in OPERATORS {
         // SAFETY: the schema ends in a NUL and is copied; `library` is live, because it is never deleted.
-        check(unsafe { (cpu.define)(library, schema.as_ptr()) }, "aoti_torch_library_def")?;
+        check(
+            unsafe { (cpu.define)(library, schema.as_ptr()) },
+            "aoti_torch_library_def",
+        )?;
     }
     // PyTorch's dispatch keys.
     for device in [c"CPU", c"CUDA"] {
@@ -62,7 +72,10 @@ fn register_with(cpu: &Cpu) -> Result<(), Failure> {
         check(made, "aoti_torch_library_init_impl")?;
         for (_, name, kernel) in OPERATORS {
             // SAFETY: `library` is live, and the kernels have the schemas' arguments and results.
-            check(unsafe { (cpu.implement)(library, name.as_ptr(), kernel) }, "aoti_torch_library_impl")?;
+            check(
+                unsafe { (cpu.implement)(library, name.as_ptr(), kernel) },
+                "aoti_torch_library_impl",
+            )?;
         }
     }
     Ok(())

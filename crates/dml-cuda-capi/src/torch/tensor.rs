@@ -44,7 +44,11 @@ pub struct Description<'a> {
 impl Description<'_> {
     pub fn foreign(&self) -> ForeignTensor<'_> {
         let (address, sizes) = (self.address, self.sizes);
-        ForeignTensor { address, sizes, strides_in_bytes: Some(&self.strides_in_bytes[..sizes.len()]) }
+        ForeignTensor {
+            address,
+            sizes,
+            strides_in_bytes: Some(&self.strides_in_bytes[..sizes.len()]),
+        }
     }
 }
 
@@ -69,7 +73,12 @@ impl<'a> Tensor<'a> {
     }
 
     /// Reads a value with one of libtorch's functions.
-    fn get<T>(&self, from: unsafe extern "C" fn(Handle, *mut T) -> i32, name: &str, zero: T) -> Result<T, Failure> {
+    fn get<T>(
+        &self,
+        from: unsafe extern "C" fn(Handle, *mut T) -> i32,
+        name: &str,
+        zero: T,
+    ) -> Result<T, Failure> {
         let mut value = zero;
         // SAFETY: the handle is live, and the function writes a `T`.
         check(unsafe { from(self.handle, &mut value) }, name)?;
@@ -81,7 +90,9 @@ impl<'a> Tensor<'a> {
         let cpu = &self.torch.cpu;
         let rank = self.get(cpu.dim, "aoti_torch_get_dim", 0)? as usize;
         if rank > MAX_RANK {
-            return wrong(format!("{name} has {rank} dimensions, but must have at most {MAX_RANK}"));
+            return wrong(format!(
+                "{name} has {rank} dimensions, but must have at most {MAX_RANK}"
+            ));
         }
         // SAFETY: PyTorch keeps `rank` sizes and strides in the tensor, which lives as long as `self`. No kernel
         // changes them.
@@ -91,7 +102,10 @@ impl<'a> Tensor<'a> {
         let width = unsafe { (cpu.element_size)(dtype) };
         let strides = numbers(self.get(cpu.strides, "aoti_torch_get_strides", std::ptr::null())?);
         let mut strides_in_bytes = [0; MAX_RANK];
-        strides_in_bytes.iter_mut().zip(strides).for_each(|(to, &stride)| *to = stride.saturating_mul(width as i64));
+        strides_in_bytes
+            .iter_mut()
+            .zip(strides)
+            .for_each(|(to, &stride)| *to = stride.saturating_mul(width as i64));
         Ok(Description {
             tensor: self,
             sizes: numbers(self.get(cpu.sizes, "aoti_torch_get_sizes", std::ptr::null())?),
@@ -99,7 +113,9 @@ impl<'a> Tensor<'a> {
             dtype,
             device_type: self.get(cpu.device_type, "aoti_torch_get_device_type", 0)?,
             device_index: self.get(cpu.device_index, "aoti_torch_get_device_index", 0)?,
-            address: self.get(cpu.data, "aoti_torch_get_data_ptr", null_mut())?.into(),
+            address: self
+                .get(cpu.data, "aoti_torch_get_data_ptr", null_mut())?
+                .into(),
             width,
             strides_in_bytes,
         })
@@ -112,13 +128,25 @@ impl<'a> Tensor<'a> {
         }
         let (torch, mut handle) = (like.tensor.torch, null_mut());
         // SAFETY: the handle is live. The function writes another one of the same tensor.
-        check(unsafe { (torch.cpu.again)(like.tensor.handle, &mut handle) }, "aoti_torch_new_tensor_handle")?;
+        check(
+            unsafe { (torch.cpu.again)(like.tensor.handle, &mut handle) },
+            "aoti_torch_new_tensor_handle",
+        )?;
         let mut stack = [handle as Value, 0, 0, 0, 0, 0];
         // SAFETY: these are the operator's arguments: a tensor, which PyTorch then owns, and five options, which 0
         // leaves out. PyTorch leaves a tensor there, which the caller owns.
-        let called = unsafe { (torch.cpu.call)(c"aten::empty_like".as_ptr(), c"".as_ptr(), stack.as_mut_ptr()) };
+        let called = unsafe {
+            (torch.cpu.call)(
+                c"aten::empty_like".as_ptr(),
+                c"".as_ptr(),
+                stack.as_mut_ptr(),
+            )
+        };
         check(called, "aoti_torch_call_dispatcher")?;
-        Ok(Self { torch, handle: stack[0] as Handle })
+        Ok(Self {
+            torch,
+            handle: stack[0] as Handle,
+        })
     }
 
     /// A new tensor of a dtype and a device, with at least as many strides as sizes.
@@ -128,7 +156,17 @@ impl<'a> Tensor<'a> {
         let (make, mut handle) = (torch.cpu.empty_strided, null_mut());
         let (rank, sizes, strides) = (sizes.len() as i64, sizes.as_ptr(), strides.as_ptr());
         // SAFETY: both arrays have `rank` numbers. The function writes a handle, which the caller owns.
-        let status = unsafe { make(rank, sizes, strides, dtype, device_type, device_index, &mut handle) };
+        let status = unsafe {
+            make(
+                rank,
+                sizes,
+                strides,
+                dtype,
+                device_type,
+                device_index,
+                &mut handle,
+            )
+        };
         check(status, "aoti_torch_empty_strided")?;
         Ok(Self { torch, handle })
     }
@@ -147,7 +185,10 @@ impl<'a> Tensor<'a> {
     /// `self.copy_(from)`.
     pub fn copy(&self, from: &Tensor<'_>) -> Result<(), Failure> {
         // SAFETY: both handles are live.
-        check(unsafe { (self.torch.cpu.copy)(self.handle, from.handle, 0) }, "aoti_torch_copy_")
+        check(
+            unsafe { (self.torch.cpu.copy)(self.handle, from.handle, 0) },
+            "aoti_torch_copy_",
+        )
     }
 }
 
@@ -157,7 +198,9 @@ fn is_dense(sizes: &[i64], strides: &[i64]) -> bool {
     let moving = || sizes.iter().zip(strides).filter(|(&size, _)| size > 1);
     let mut packed = 1i64;
     for _ in moving() {
-        let Some((&size, _)) = moving().find(|(_, &stride)| stride == packed) else { return sizes.contains(&0) };
+        let Some((&size, _)) = moving().find(|(_, &stride)| stride == packed) else {
+            return sizes.contains(&0);
+        };
         packed = packed.saturating_mul(size);
     }
     true

@@ -29,7 +29,9 @@ thread_local! {
 /// kernel, and place for its results.
 pub unsafe extern "C-unwind" fn kernel<const KIND: u8>(stack: *mut Value, _: u64, _: u64) {
     // Without it, no PyTorch could call this function, or catch an exception.
-    let Some(torch) = TORCH.get() else { std::process::abort() };
+    let Some(torch) = TORCH.get() else {
+        std::process::abort()
+    };
     // SAFETY: PyTorch passes a stack with the schema's arguments.
     let message = unsafe { run(torch, stack, KIND) };
     if !message.is_null() {
@@ -45,10 +47,19 @@ pub unsafe extern "C-unwind" fn kernel<const KIND: u8>(stack: *mut Value, _: u64
 /// The stack is that of [`kernel`].
 unsafe fn run(torch: &Torch, stack: *mut Value, kind: u8) -> *const c_char {
     // SAFETY: the stack is the kernel's.
-    let Err(failure) = caught(|| unsafe { attempt(torch, stack, kind) }) else { return null() };
-    let name = if kind == IN_PLACE { "reverse_subsequences_" } else { "reverse_subsequences" };
+    let Err(failure) = caught(|| unsafe { attempt(torch, stack, kind) }) else {
+        return null();
+    };
+    let name = if kind == IN_PLACE {
+        "reverse_subsequences_"
+    } else {
+        "reverse_subsequences"
+    };
     let message = text(&format!("dml_cuda::{name}: {failure}"));
     let words = message.as_ptr();
     let kept = MESSAGE.try_with(|kept| kept.replace(message));
-    kept.map_or(c"dml_cuda: a reversal failed in a thread that ends".as_ptr(), |_| words)
+    kept.map_or(
+        c"dml_cuda: a reversal failed in a thread that ends".as_ptr(),
+        |_| words,
+    )
 }

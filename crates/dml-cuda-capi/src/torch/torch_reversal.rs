@@ -25,7 +25,10 @@ pub const PADDED: u8 = 2;
 pub unsafe fn attempt(torch: &Torch, stack: *mut Value, kind: u8) -> Result<(), Failure> {
     // SAFETY: the stack has what the schema names: two tensors, and an int64.
     let (x, lengths, dim) = unsafe {
-        let tensor = |at: usize| Tensor { torch, handle: *stack.add(at) as Handle };
+        let tensor = |at: usize| Tensor {
+            torch,
+            handle: *stack.add(at) as Handle,
+        };
         (tensor(0), tensor(1), *stack.add(2) as i64)
     };
     let mut of_lanes = [1; MAX_RANK];
@@ -33,7 +36,9 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, kind: u8) -> Result<(), 
     if kind == PADDED {
         // The 8 dimensions of a descriptor take them as they are, so that nothing is reversed on copies.
         if !(2..=8).contains(&x.sizes.len()) || lengths.sizes != [x.sizes[usize::from(dim == 0)]] {
-            return wrong("lengths must have the batch size of x, which must have 2 to 8 dimensions");
+            return wrong(
+                "lengths must have the batch size of x, which must have 2 to 8 dimensions",
+            );
         }
         of_lanes[0] = lengths.sizes[0];
         lengths.sizes = &of_lanes[..x.sizes.len() - usize::from(dim == 0)];
@@ -54,19 +59,42 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, kind: u8) -> Result<(), 
 }
 
 /// Reverses x into the output. Dimensions that do not fold into those of a descriptor are reversed on copies.
-fn reverse(x: &Description, lengths: &Description, output: &Description, dim: i64) -> Result<(), Failure> {
+fn reverse(
+    x: &Description,
+    lengths: &Description,
+    output: &Description,
+    dim: i64,
+) -> Result<(), Failure> {
     let torch = x.tensor.torch;
     let on_cpu = x.device_type == torch.on_cpu;
     // A CPU has no index, or any.
     let same_index = x.device_index == lengths.device_index || on_cpu;
     if x.device_type != lengths.device_type || !same_index {
         let [found, required] = [lengths, x].map(|tensor| place(torch, tensor));
-        return wrong(format!("lengths is on {found}, but must be on {required}, as x"));
+        return wrong(format!(
+            "lengths is on {found}, but must be on {required}, as x"
+        ));
     }
-    let of_output = if output.address == x.address { "x" } else { "the result" };
-    let names = Names::new("dim", &[(Input, "x"), (SequenceLengths, "lengths"), (Output, of_output)]).with_attributes();
+    let of_output = if output.address == x.address {
+        "x"
+    } else {
+        "the result"
+    };
+    let names = Names::new(
+        "dim",
+        &[
+            (Input, "x"),
+            (SequenceLengths, "lengths"),
+            (Output, of_output),
+        ],
+    )
+    .with_attributes();
     let failure = |error: Error| Failure::of(error, &names);
-    let Some((_, length_type)) = torch.lengths.iter().find(|(dtype, _)| *dtype == lengths.dtype) else {
+    let Some((_, length_type)) = torch
+        .lengths
+        .iter()
+        .find(|(dtype, _)| *dtype == lengths.dtype)
+    else {
         let found = format!("PyTorch's dtype number {}", lengths.dtype);
         return Err(failure(LoweringError::ForeignLengthType { found }.into()));
     };
@@ -81,7 +109,10 @@ fn reverse(x: &Description, lengths: &Description, output: &Description, dim: i6
     let (device, stream) = if on_cpu || x.sizes.contains(&0) {
         (cpu_device()?, RawStream::NULL) // without elements, only the arguments are checked
     } else {
-        (cuda_device(x.device_index as usize)?, current_stream(x.device_index)?)
+        (
+            cuda_device(x.device_index as usize)?,
+            current_stream(x.device_index)?,
+        )
     };
     // SAFETY: these are live tensors in memory of the device. Until the work on PyTorch's current stream is done,
     // PyTorch's allocator gives their memory to work of that stream only. Kernels stay loaded, because a device of
@@ -90,7 +121,8 @@ fn reverse(x: &Description, lengths: &Description, output: &Description, dim: i6
         Err(Error::Lowering(LoweringError::Fold { .. })) => {
             if on_cpu {
                 // SAFETY: PyTorch's tensor on the host has integers of this type, and no one writes them now.
-                unsafe { arrays.lengths.check_lengths(*length_type, None) }.map_err(|error| failure(error.into()))?;
+                unsafe { arrays.lengths.check_lengths(*length_type, None) }
+                    .map_err(|error| failure(error.into()))?;
             }
             reverse_on_copies(x, lengths, output, dim)
         }
@@ -100,11 +132,19 @@ fn reverse(x: &Description, lengths: &Description, output: &Description, dim: i6
 
 /// Reverses packed copies of x and of the lengths, broadcast to the lanes, and copies the result to the output. Packed
 /// tensors fold into three dimensions.
-fn reverse_on_copies(x: &Description, lengths: &Description, output: &Description, dim: i64) -> Result<(), Failure> {
+fn reverse_on_copies(
+    x: &Description,
+    lengths: &Description,
+    output: &Description,
+    dim: i64,
+) -> Result<(), Failure> {
     let mut lanes = x.sizes.to_vec();
     let rank = lanes.len() as i64;
     lanes[(if dim < 0 { dim + rank } else { dim }) as usize] = 1; // lowering has checked it
-    let (copy, lengths) = (Tensor::packed(x, x.sizes)?, Tensor::packed(lengths, &lanes)?);
+    let (copy, lengths) = (
+        Tensor::packed(x, x.sizes)?,
+        Tensor::packed(lengths, &lanes)?,
+    );
     let of_copy = copy.describe("x")?;
     reverse(&of_copy, &lengths.describe("lengths")?, &of_copy, dim)?;
     output.tensor.copy(&copy)

@@ -39,23 +39,37 @@ impl<'a> Call<'a> {
     pub fn buffers<const COUNT: usize>(&self) -> Result<[Buffer<'a>; COUNT], Failure> {
         let (args, rets, arguments) = (&self.frame.args, &self.frame.rets, COUNT - 1);
         if (args.size as usize, rets.size) != (arguments, 1) {
-            let found = format!("the call has {} arguments and {} results", args.size, rets.size);
+            let found = format!(
+                "the call has {} arguments and {} results",
+                args.size, rets.size
+            );
             return wrong(format!("{found}, but must have {arguments} and 1"));
         }
-        let mut buffers = [Buffer { dtype: 0, tensor: ForeignTensor::packed(Address(0), &[]) }; COUNT];
+        let mut buffers = [Buffer {
+            dtype: 0,
+            tensor: ForeignTensor::packed(Address(0), &[]),
+        }; COUNT];
         for (n, buffer) in buffers.iter_mut().enumerate() {
-            let (types, pointers, at) =
-                if n < arguments { (args.types, args.args, n) } else { (rets.types, rets.rets, 0) };
+            let (types, pointers, at) = if n < arguments {
+                (args.types, args.args, n)
+            } else {
+                (rets.types, rets.rets, 0)
+            };
             // SAFETY: XLA's call frame has as many types and pointers as its `size`, which was compared above.
             let (kind, pointer) = unsafe { (*types.add(at), *pointers.add(at)) };
             if kind != XLA_FFI_BUFFER {
-                return wrong(format!("argument {n} has XLA's type {kind}, but must be a buffer"));
+                return wrong(format!(
+                    "argument {n} has XLA's type {kind}, but must be a buffer"
+                ));
             }
             // SAFETY: with this type, the pointer is that of a buffer of XLA's, which lives as long as the frame.
             let found = unsafe { &*pointer.cast::<XLA_FFI_Buffer>() };
             // SAFETY: a buffer has as many sizes as its rank.
             let sizes = unsafe { list(found.dims, found.rank as usize) };
-            *buffer = Buffer { dtype: found.dtype, tensor: ForeignTensor::packed(found.data, sizes) };
+            *buffer = Buffer {
+                dtype: found.dtype,
+                tensor: ForeignTensor::packed(found.data, sizes),
+            };
         }
         Ok(buffers)
     }
@@ -67,7 +81,11 @@ impl<'a> Call<'a> {
             // SAFETY: XLA's call frame has as many names, types and attributes as its `size`. A name has `len` bytes.
             let (kind, value, found) = unsafe {
                 let name = &**attrs.names.add(at);
-                (*attrs.types.add(at), *attrs.attrs.add(at), std::slice::from_raw_parts(name.ptr, name.len))
+                (
+                    *attrs.types.add(at),
+                    *attrs.attrs.add(at),
+                    std::slice::from_raw_parts(name.ptr, name.len),
+                )
             };
             if found != name.as_bytes() || kind != XLA_FFI_ATTR_TYPE_SCALAR {
                 continue;
@@ -79,7 +97,9 @@ impl<'a> Call<'a> {
                 return Ok(unsafe { scalar.value.cast::<i64>().read_unaligned() });
             }
         }
-        wrong(format!("the call must have an attribute `{name}` of type i64"))
+        wrong(format!(
+            "the call must have an attribute `{name}` of type i64"
+        ))
     }
 
     /// The device of the buffers, and the stream of the call. Until the work on its stream is done, XLA keeps the
@@ -114,11 +134,19 @@ pub unsafe fn handle(
         if extension.r#type == XLA_FFI_EXTENSION_METADATA {
             // SAFETY: an extension of this type is the base of this structure, whose `metadata` XLA gives to be
             // written.
-            unsafe { describe((*frame.extension_start.cast::<XLA_FFI_Metadata_Extension>()).metadata, api, platform) };
+            unsafe {
+                describe(
+                    (*frame.extension_start.cast::<XLA_FFI_Metadata_Extension>()).metadata,
+                    api,
+                    platform,
+                )
+            };
             return null_mut();
         }
     }
-    let Some(api) = api.filter(|_| frame.stage == XLA_FFI_EXECUTION_STAGE_EXECUTE) else { return null_mut() };
+    let Some(api) = api.filter(|_| frame.stage == XLA_FFI_EXECUTION_STAGE_EXECUTE) else {
+        return null_mut();
+    };
     let mut of_stream = XLA_FFI_Stream_Get_Args {
         struct_size: size_of::<XLA_FFI_Stream_Get_Args>(),
         extension_start: null_mut(),
@@ -132,14 +160,24 @@ pub unsafe fn handle(
             return error;
         }
     }
-    let call = Call { frame, platform, stream: RawStream(of_stream.stream) };
-    let Err(failure) = caught(|| work(&call)) else { return null_mut() };
+    let call = Call {
+        frame,
+        platform,
+        stream: RawStream(of_stream.stream),
+    };
+    let Err(failure) = caught(|| work(&call)) else {
+        return null_mut();
+    };
     let message = text(&failure.message);
     let mut args = XLA_FFI_Error_Create_Args {
         struct_size: size_of::<XLA_FFI_Error_Create_Args>(),
         extension_start: null_mut(),
         message: message.as_ptr(),
-        errc: if failure.is_of_caller() { XLA_FFI_ERROR_CODE_INVALID_ARGUMENT } else { XLA_FFI_ERROR_CODE_INTERNAL },
+        errc: if failure.is_of_caller() {
+            XLA_FFI_ERROR_CODE_INVALID_ARGUMENT
+        } else {
+            XLA_FFI_ERROR_CODE_INTERNAL
+        },
     };
     // SAFETY: XLA's own function, and arguments as its header has them. It copies the message.
     unsafe { (api.XLA_FFI_Error_Create)(&mut args) }
@@ -164,7 +202,10 @@ unsafe fn describe(metadata: *mut XLA_FFI_Metadata, api: Option<&XLA_FFI_Api>, p
             major_version: XLA_FFI_API_MAJOR,
             minor_version: minor,
         };
-        (*metadata).traits =
-            if platform == Platform::Cuda { XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE } else { 0 };
+        (*metadata).traits = if platform == Platform::Cuda {
+            XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE
+        } else {
+            0
+        };
     }
 }

@@ -28,7 +28,12 @@ unsafe extern "C" fn stream_get(args: *mut XLA_FFI_Stream_Get_Args) -> *mut XLA_
 }
 
 fn version(major_version: c_int, minor_version: c_int) -> XLA_FFI_Api_Version {
-    XLA_FFI_Api_Version { struct_size: 24, extension_start: null_mut(), major_version, minor_version }
+    XLA_FFI_Api_Version {
+        struct_size: 24,
+        extension_start: null_mut(),
+        major_version,
+        minor_version,
+    }
 }
 
 fn api(major: c_int, minor: c_int) -> XLA_FFI_Api {
@@ -56,13 +61,20 @@ fn frame(api: &XLA_FFI_Api, stage: c_int) -> XLA_FFI_CallFrame {
 #[test]
 fn a_handler_says_its_version_and_traits() {
     for (handler, traits) in [
-        (dml_cuda_xla_reverse_subsequences_cpu as unsafe extern "C" fn(_) -> _, 0),
+        (
+            dml_cuda_xla_reverse_subsequences_cpu as unsafe extern "C" fn(_) -> _,
+            0,
+        ),
         (dml_cuda_xla_fill_value_sequence_cpu, 0),
         (dml_cuda_xla_reverse_subsequences_cuda, 1),
         (dml_cuda_xla_fill_value_sequence_cuda, 1),
     ] {
         for (xla, answer) in [((0, 1), (0, 1)), ((0, 5), (0, 5)), ((1, 7), (0, 1))] {
-            let mut metadata = XLA_FFI_Metadata { struct_size: 48, api_version: version(9, 9), traits: 9 };
+            let mut metadata = XLA_FFI_Metadata {
+                struct_size: 48,
+                api_version: version(9, 9),
+                traits: 9,
+            };
             let mut extension = XLA_FFI_Metadata_Extension {
                 extension_base: XLA_FFI_Extension_Base {
                     struct_size: 24,
@@ -77,7 +89,10 @@ fn a_handler_says_its_version_and_traits() {
             // SAFETY: a frame as XLA makes it.
             assert!(unsafe { handler(&mut frame) }.is_null());
             let found = &metadata.api_version;
-            assert_eq!(((found.major_version, found.minor_version), metadata.traits), (answer, traits));
+            assert_eq!(
+                ((found.major_version, found.minor_version), metadata.traits),
+                (answer, traits)
+            );
         }
     }
 }
@@ -88,10 +103,14 @@ fn only_an_execution_runs() {
     for stage in 0..5 {
         ERROR.take();
         // SAFETY: a frame as XLA makes it.
-        let failed = !unsafe { dml_cuda_xla_reverse_subsequences_cpu(&mut frame(&api, stage)) }.is_null();
+        let failed =
+            !unsafe { dml_cuda_xla_reverse_subsequences_cpu(&mut frame(&api, stage)) }.is_null();
         assert_eq!(failed, stage == XLA_FFI_EXECUTION_STAGE_EXECUTE);
         let words = "the call has 0 arguments and 0 results, but must have 2 and 1".to_owned();
-        assert_eq!(ERROR.take(), failed.then_some((XLA_FFI_ERROR_CODE_INVALID_ARGUMENT, words)));
+        assert_eq!(
+            ERROR.take(),
+            failed.then_some((XLA_FFI_ERROR_CODE_INVALID_ARGUMENT, words))
+        );
     }
 }
 
@@ -127,16 +146,29 @@ fn a_call_on_a_gpu_needs_its_context() {
     let results = [(&raw const buffer).cast::<c_void>()];
     (frame.rets.size, frame.rets.types, frame.rets.rets) = (1, &kind, results.as_ptr());
     let (value, scalar) = (3i64, XLA_FFI_ATTR_TYPE_SCALAR);
-    let attribute = XLA_FFI_Scalar { dtype: XLA_FFI_DATA_TYPE_S64, value: (&raw const value).cast() };
-    let spans = ["delta", "start"].map(|name| XLA_FFI_ByteSpan { ptr: name.as_ptr(), len: name.len() });
-    let (types, names, attributes) =
-        ([scalar; 2], [&raw const spans[0], &raw const spans[1]], [(&raw const attribute).cast::<c_void>(); 2]);
+    let attribute = XLA_FFI_Scalar {
+        dtype: XLA_FFI_DATA_TYPE_S64,
+        value: (&raw const value).cast(),
+    };
+    let spans = ["delta", "start"].map(|name| XLA_FFI_ByteSpan {
+        ptr: name.as_ptr(),
+        len: name.len(),
+    });
+    let (types, names, attributes) = (
+        [scalar; 2],
+        [&raw const spans[0], &raw const spans[1]],
+        [(&raw const attribute).cast::<c_void>(); 2],
+    );
     frame.attrs.size = 2;
-    (frame.attrs.types, frame.attrs.names, frame.attrs.attrs) = (types.as_ptr(), names.as_ptr(), attributes.as_ptr());
+    (frame.attrs.types, frame.attrs.names, frame.attrs.attrs) =
+        (types.as_ptr(), names.as_ptr(), attributes.as_ptr());
     // SAFETY: a frame as XLA makes it, with a buffer of 4 bytes.
     assert!(!unsafe { dml_cuda_xla_fill_value_sequence_cuda(&mut frame) }.is_null());
     let (code, words) = ERROR.take().expect("an error");
-    assert!(code == XLA_FFI_ERROR_CODE_INTERNAL && words.starts_with("cuda: "), "{code} {words}");
+    assert!(
+        code == XLA_FFI_ERROR_CODE_INTERNAL && words.starts_with("cuda: "),
+        "{code} {words}"
+    );
     assert_eq!(memory, [7; 4]);
     // SAFETY: the frame lives on this stack, with a buffer on the host.
     assert!(unsafe { dml_cuda_xla_fill_value_sequence_cpu(&mut frame) }.is_null());

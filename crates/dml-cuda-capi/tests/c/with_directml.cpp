@@ -12,8 +12,8 @@
 
 int main() {
     const unsigned int sizes[] = {2, 3};
-    const DML_BUFFER_TENSOR_DESC buffer = {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE,
-        2, sizes, nullptr, 24, 0};
+    const DML_BUFFER_TENSOR_DESC buffer = {
+        DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, nullptr, 24, 0};
     const DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &buffer};
     DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC fill = {&tensor, DML_TENSOR_DATA_TYPE_FLOAT32, {}, {}};
     fill.ValueStart.Float32 = 1;

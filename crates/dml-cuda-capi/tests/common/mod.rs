@@ -16,12 +16,24 @@ pub fn built() -> &'static Path {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or(target, PathBuf::from);
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo)
-            .args(["build", "--locked", "--release", "--quiet", "-p", "dml-cuda-capi", "-p", "dml-cuda-torch"])
+            .args([
+                "build",
+                "--locked",
+                "--release",
+                "--quiet",
+                "-p",
+                "dml-cuda-capi",
+                "-p",
+                "dml-cuda-torch",
+            ])
             .arg("--target-dir")
             .arg(&target)
             .current_dir(root())
             .status();
-        assert!(built.is_ok_and(|status| status.success()), "the library must build");
+        assert!(
+            built.is_ok_and(|status| status.success()),
+            "the library must build"
+        );
         target.join("release").canonicalize().expect("it was built")
     })
 }
@@ -30,9 +42,15 @@ pub fn built() -> &'static Path {
 pub fn installed() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("installed-", env!("CARGO_CRATE_NAME")));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(concat!("installed-", env!("CARGO_CRATE_NAME")));
         let before = folder.with_extension("before");
-        printed(Command::new("bash").arg(root().join("../../scripts/install.sh")).arg(&before).arg(built()));
+        printed(
+            Command::new("bash")
+                .arg(root().join("../../scripts/install.sh"))
+                .arg(&before)
+                .arg(built()),
+        );
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::rename(before, &folder).expect("it can be moved");
         folder
@@ -44,11 +62,22 @@ pub fn library() -> PathBuf {
     installed().join("lib")
 }
 
-pub const CPP: [&str; 7] = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-O1"];
+pub const CPP: [&str; 7] = [
+    "-std=c++17",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Wconversion",
+    "-Werror",
+    "-O1",
+];
 
 /// Whether a tool is installed. Prints that a test is skipped if not.
 pub fn has(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    let found = Command::new(tool)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success());
     if !found {
         eprintln!("SKIPPED: there is no {tool}");
     }
@@ -63,7 +92,13 @@ pub fn compile(compiler: &str, arguments: &[&str], source: &str, more: &[&str], 
         return false;
     }
     let mut command = Command::new(&program);
-    command.args(arguments).arg("-I").arg(root().join("include")).arg(root().join(source)).arg("-o").arg(to);
+    command
+        .args(arguments)
+        .arg("-I")
+        .arg(root().join("include"))
+        .arg(root().join(source))
+        .arg("-o")
+        .arg(to);
     printed(command.arg("-L").arg(library()).args(more));
     true
 }
@@ -77,7 +112,11 @@ pub fn run(program: &Path) -> Command {
 /// The output of a program, which must succeed.
 pub fn printed(command: &mut Command) -> String {
     let output = command.output().expect("it starts");
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(output.status.success(), "{command:?}: {text}");
     text
 }

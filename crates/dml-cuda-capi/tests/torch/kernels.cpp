@@ -18,12 +18,12 @@
 using Kernel = void (*)(uint64_t*, uint64_t, uint64_t);
 struct Tensor;
 
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
-            std::exit(1);                                                           \
-        }                                                                           \
+#define CHECK(condition)                                                         \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            std::exit(1);                                                        \
+        }                                                                        \
     } while (0)
 
 static void* torch = nullptr;
@@ -39,13 +39,15 @@ static int live() { return function<int()>("stand_in_live")(); }
 static void refuse(int calls) { function<void(int)>("stand_in_refuse")(calls); }
 static Kernel kernel(const char* name) { return function<Kernel(const char*)>("stand_in_kernel")(name); }
 static void release(Tensor* tensor) { function<int32_t(Tensor*)>("aoti_torch_delete_tensor_object")(tensor); }
-static uint64_t again(Tensor* tensor) { return reinterpret_cast<uint64_t>(function<Tensor*(Tensor*)>("stand_in_again")(tensor)); }
+static uint64_t again(Tensor* tensor) {
+    return reinterpret_cast<uint64_t>(function<Tensor*(Tensor*)>("stand_in_again")(tensor));
+}
 
 enum { UINT8 = 0, INT32 = 3, INT64 = 4, FLOAT32 = 6, CPU = 0, CUDA = 1 };
 
 // Packed, unless strides are given.
-static Tensor* tensor(const std::vector<int64_t>& sizes, int32_t dtype,
-    std::vector<int64_t> strides = {}, int32_t device = CPU) {
+static Tensor* tensor(const std::vector<int64_t>& sizes, int32_t dtype, std::vector<int64_t> strides = {},
+                      int32_t device = CPU) {
     const bool packed = strides.empty();
     strides.resize(sizes.size(), 1);
     for (size_t d = sizes.size(); packed && d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
@@ -158,8 +160,9 @@ static void check_padded() {
     Tensor* one = tensor({1}, INT64);
     Tensor* scalar = tensor({}, INT64);
     for (const auto& wrong : {std::pair<Tensor*, Tensor*>{x, two}, {x, one}, {x, scalar}, {many, one}, {one, one}}) {
-        CHECK(thrown(PADDED, wrong.first, wrong.second, 0) ==
-              "dml_cuda::reverse_subsequences: lengths must have the batch size of x, which must have 2 to 8 dimensions");
+        CHECK(
+            thrown(PADDED, wrong.first, wrong.second, 0) ==
+            "dml_cuda::reverse_subsequences: lengths must have the batch size of x, which must have 2 to 8 dimensions");
     }
     for (Tensor* made : {x, lengths, result, two, second, many, one, scalar}) release(made);
     CHECK(live() == 0);
@@ -206,22 +209,28 @@ static void check_failures() {
              Case{scalar, scalar, 0, "x has 0 dimensions, but must have at least 1"},
              Case{many, scalar, 0, "x has 65 dimensions, but must have at most 64"},
          }) {
-        for (const char* name : COPIES) CHECK(thrown(name, wrong.x, wrong.lengths, wrong.dim) == "dml_cuda::reverse_subsequences: " + wrong.words);
-        CHECK(thrown(IN_PLACE[0], wrong.x, wrong.lengths, wrong.dim) == "dml_cuda::reverse_subsequences_: " + wrong.words);
+        for (const char* name : COPIES)
+            CHECK(thrown(name, wrong.x, wrong.lengths, wrong.dim) == "dml_cuda::reverse_subsequences: " + wrong.words);
+        CHECK(thrown(IN_PLACE[0], wrong.x, wrong.lengths, wrong.dim) ==
+              "dml_cuda::reverse_subsequences_: " + wrong.words);
     }
     CHECK(thrown(IN_PLACE[0], expanded, lengths, 1) ==
-          "dml_cuda::reverse_subsequences_: x.strides is [0, 4] bytes, but must be strides that place no two elements of the sizes [2, 3] in the same memory (output.strides.nonzero)");
+          "dml_cuda::reverse_subsequences_: x.strides is [0, 4] bytes, but must be strides that place no two elements "
+          "of the sizes [2, 3] in the same memory (output.strides.nonzero)");
     mark(x, 1, 0);
     CHECK(thrown(IN_PLACE[0], x, lengths, 1) ==
-          "dml_cuda::reverse_subsequences_: x requires a gradient, so it cannot be reversed in place: use reverse_subsequences");
+          "dml_cuda::reverse_subsequences_: x requires a gradient, so it cannot be reversed in place: use "
+          "reverse_subsequences");
     CHECK(version(x) == 0);
     refuse(1);
     CHECK(thrown(COPIES[0], x, lengths, 1) ==
-          "dml_cuda::reverse_subsequences: PyTorch's aoti_torch_empty_strided failed; PyTorch has written why to its log");
+          "dml_cuda::reverse_subsequences: PyTorch's aoti_torch_empty_strided failed; PyTorch has written why to its "
+          "log");
     Tensor* gaps = tensor({2, 3}, FLOAT32, {8, 2});
     refuse(1);
     CHECK(thrown(COPIES[0], gaps, lengths, 1) ==
-          "dml_cuda::reverse_subsequences: PyTorch's aoti_torch_call_dispatcher failed; PyTorch has written why to its log");
+          "dml_cuda::reverse_subsequences: PyTorch's aoti_torch_call_dispatcher failed; PyTorch has written why to its "
+          "log");
     // There is no libtorch_cuda.so here, and usually no GPU.
     Tensor* gpu = tensor({2, 3}, FLOAT32, {3, 1}, CUDA);
     CHECK(thrown("CUDA reverse_subsequences", gpu, elsewhere, 1).rfind("dml_cuda::reverse_subsequences: ", 0) == 0);
@@ -241,7 +250,8 @@ int main(int count, char** arguments) {
     torch = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
     CHECK(torch != nullptr);
     if (how == "old") {
-        CHECK(registered(DML_CUDA_STATUS_TORCH) == "this PyTorch must be 2.8 or newer: aoti_torch_library_impl is missing");
+        CHECK(registered(DML_CUDA_STATUS_TORCH) ==
+              "this PyTorch must be 2.8 or newer: aoti_torch_library_impl is missing");
         std::puts("it is too old");
         return 0;
     }
@@ -251,8 +261,10 @@ int main(int count, char** arguments) {
         CHECK(registered(DML_CUDA_STATUS_TORCH).rfind("PyTorch's aoti_torch_library_init_fragment failed", 0) == 0);
         // Another copy of the library has registered.
         Tensor* library = nullptr;
-        function<int32_t(const char*, const char*, uint32_t, Tensor**)>("aoti_torch_library_init_fragment")("dml_cuda", "", 0, &library);
-        function<int32_t(Tensor*, const char*)>("aoti_torch_library_def")(library, "reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor");
+        function<int32_t(const char*, const char*, uint32_t, Tensor**)>("aoti_torch_library_init_fragment")(
+            "dml_cuda", "", 0, &library);
+        function<int32_t(Tensor*, const char*)>("aoti_torch_library_def")(
+            library, "reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor");
         CHECK(registered(DML_CUDA_STATUS_TORCH).rfind("PyTorch's aoti_torch_library_def failed", 0) == 0);
         CHECK(kernel(COPIES[0]) == nullptr);
         function<int32_t(Tensor*)>("aoti_torch_delete_library_object")(library);

@@ -128,9 +128,8 @@ int32_t aoti_torch_get_dtype(Tensor* tensor, int32_t* dtype) { return *dtype = t
 int32_t aoti_torch_get_device_type(Tensor* tensor, int32_t* type) { return *type = tensor->data->device_type, 0; }
 int32_t aoti_torch_get_device_index(Tensor* tensor, int32_t* index) { return *index = tensor->data->device_index, 0; }
 int32_t aoti_torch_get_data_ptr(Tensor* tensor, void** data) { return *data = tensor->data->bytes.data(), 0; }
-int32_t aoti_torch_empty_strided(
-    int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype, int32_t device_type, int32_t,
-    Tensor** made) {
+int32_t aoti_torch_empty_strided(int64_t rank, const int64_t* sizes, const int64_t* strides, int32_t dtype,
+                                 int32_t device_type, int32_t, Tensor** made) {
     if (refused()) return 1;
     *made = stand_in_tensor(sizes, strides, rank, dtype, device_type);
     return 0;
@@ -138,7 +137,8 @@ int32_t aoti_torch_empty_strided(
 int32_t aoti_torch_new_tensor_handle(Tensor* tensor, Tensor** made) { return *made = stand_in_again(tensor), 0; }
 // empty_like of a tensor that is not dense, as one that is packed.
 int32_t aoti_torch_call_dispatcher(const char* name, const char* overload, uint64_t* stack) {
-    if (std::strcmp(name, "aten::empty_like") != 0 || *overload || std::any_of(stack + 1, stack + 6, [](uint64_t of) { return of; }))
+    if (std::strcmp(name, "aten::empty_like") != 0 || *overload ||
+        std::any_of(stack + 1, stack + 6, [](uint64_t of) { return of; }))
         std::abort();
     Tensor* like = reinterpret_cast<Tensor*>(stack[0]);
     const bool is_refused = refused();

@@ -30,7 +30,10 @@ const NAME: usize = 40;
 /// device and the file, else by the labels. Runs that still have one name get a letter as well.
 fn names(runs: &[Run]) -> Vec<String> {
     let parts = |run: &'_ Run| {
-        let without_file = run.label.strip_suffix(&run.file).and_then(|rest| rest.strip_suffix(", "));
+        let without_file = run
+            .label
+            .strip_suffix(&run.file)
+            .and_then(|rest| rest.strip_suffix(", "));
         let (rest, file) = without_file.map_or((&*run.label, ""), |rest| (rest, &*run.file));
         let (tool, device) = rest.split_once(" on ").unwrap_or((rest, ""));
         [tool, device, file].map(|part| clipped(part, NAME))
@@ -38,12 +41,22 @@ fn names(runs: &[Run]) -> Vec<String> {
     let parts: Vec<[String; 3]> = runs.iter().map(parts).collect();
     let differs = |n: &usize| parts.iter().any(|part| part[*n] != parts[0][*n]);
     let names: Vec<String> = match (0..3).filter(differs).collect::<Vec<_>>()[..] {
-        [n] if parts.iter().all(|part| !part[n].is_empty()) => parts.iter().map(|part| part[n].clone()).collect(),
+        [n] if parts.iter().all(|part| !part[n].is_empty()) => {
+            parts.iter().map(|part| part[n].clone()).collect()
+        }
         _ => runs.iter().map(|run| clipped(&run.label, NAME)).collect(),
     };
     let is_alone = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
     let letters = names.iter().zip('A'..);
-    letters.map(|(name, letter)| if is_alone(name) { name.clone() } else { format!("{name} ({letter})") }).collect()
+    letters
+        .map(|(name, letter)| {
+            if is_alone(name) {
+                name.clone()
+            } else {
+                format!("{name} ({letter})")
+            }
+        })
+        .collect()
 }
 
 /// Runs with the figures of every case that one of them has.
@@ -110,7 +123,10 @@ impl Row {
     /// The figure of verdict `n`: a speedup, or the only run's share of the baseline's speed.
     pub fn point(&self, n: usize) -> Option<Point> {
         match self.cells.len() {
-            1 => self.cells[0].as_ref()?.of_baseline.map(|share| (share, (share, share))),
+            1 => self.cells[0]
+                .as_ref()?
+                .of_baseline
+                .map(|share| (share, (share, share))),
             _ => self.changes[n].map(|change| (change.speed_up, change.interval)),
         }
     }
@@ -124,16 +140,36 @@ impl Comparison {
         let differs = |run| machines::differs(&runs[0], run, threshold);
         let other_machine: Vec<Option<String>> = others.clone().map(differs).collect();
         let rows = rows(runs, threshold, &other_machine, &mut not_compared);
-        not_compared.extend(runs.iter().enumerate().flat_map(|(n, run)| missing(n, run, &rows)));
+        not_compared.extend(
+            runs.iter()
+                .enumerate()
+                .flat_map(|(n, run)| missing(n, run, &rows)),
+        );
         let summary = |(run, name): (&Run, String)| {
-            let Run { label, machine, timing, notes, suite, .. } = run.clone();
-            RunSummary { name, label, machine, timing, notes, suite, missing: run.missing() }
+            let Run {
+                label,
+                machine,
+                timing,
+                notes,
+                suite,
+                ..
+            } = run.clone();
+            RunSummary {
+                name,
+                label,
+                machine,
+                timing,
+                notes,
+                suite,
+                missing: run.missing(),
+            }
         };
         let outputs: Vec<Outputs> = others.map(|run| Outputs::new(&runs[0], run)).collect();
         let runs: Vec<RunSummary> = runs.iter().zip(names(runs)).map(summary).collect();
         let pair = |n: usize| {
             let names = [&*runs[0].name, &runs[n].name];
-            let mut verdict = Verdict::of_pair(&rows, n, names, threshold, other_machine[n - 1].as_deref());
+            let mut verdict =
+                Verdict::of_pair(&rows, n, names, threshold, other_machine[n - 1].as_deref());
             let (outputs, unknown) = (outputs[n - 1].different.len(), outputs[n - 1].unknown());
             if outputs > 0 {
                 verdict.sentence += &format!("; {} not equal{unknown}", counted(outputs, "output"));
@@ -144,15 +180,36 @@ impl Comparison {
             1 => vec![Verdict::of_run(&rows, &runs[0].name)],
             count => (1..count).map(pair).collect(),
         };
-        for (n, outputs) in outputs.iter().enumerate().map(|(n, outputs)| (n + 1, outputs)) {
-            let others = rows.iter().filter(|row| row.other_model[n]).map(|row| row.work.name());
+        for (n, outputs) in outputs
+            .iter()
+            .enumerate()
+            .map(|(n, outputs)| (n + 1, outputs))
+        {
+            let others = rows
+                .iter()
+                .filter(|row| row.other_model[n])
+                .map(|row| row.work.name());
             let others: Vec<String> = others.chain(outputs.other_models.clone()).collect();
-            let names = format!("another model in '{}' than in '{}'", runs[n].name, runs[0].name);
-            not_compared.extend((!others.is_empty()).then(|| format!("{names}: {}", others.join("; "))));
+            let names = format!(
+                "another model in '{}' than in '{}'",
+                runs[n].name, runs[0].name
+            );
+            not_compared
+                .extend((!others.is_empty()).then(|| format!("{names}: {}", others.join("; "))));
         }
         let warnings = notes::warnings(&runs, &rows, &other_machine);
         let report = schema::MARK;
-        Self { verdicts, warnings, runs, rows, threshold, outputs, not_compared, other_machine, report }
+        Self {
+            verdicts,
+            warnings,
+            runs,
+            rows,
+            threshold,
+            outputs,
+            not_compared,
+            other_machine,
+            report,
+        }
     }
 
     /// Whether two runs share a case's times or an output.
@@ -164,35 +221,69 @@ impl Comparison {
     /// Lines about the outputs, and about the cases that are not compared.
     pub fn notes(&self) -> Vec<String> {
         let names = |n: usize| [&*self.runs[0].name, &self.runs[n + 1].name];
-        let outputs = self.outputs.iter().enumerate().flat_map(|(n, outputs)| outputs.notes(names(n)));
-        outputs.chain(self.not_compared.iter().map(|why| format!("not compared: {why}"))).collect()
+        let outputs = self
+            .outputs
+            .iter()
+            .enumerate()
+            .flat_map(|(n, outputs)| outputs.notes(names(n)));
+        outputs
+            .chain(
+                self.not_compared
+                    .iter()
+                    .map(|why| format!("not compared: {why}")),
+            )
+            .collect()
     }
 
     /// Why a guard against regressions must fail, a phrase for each reason.
     pub fn regressions(&self, allow_different_outputs: bool, allow_missing: bool) -> Vec<String> {
         let count = |is_wanted: fn(&Row, usize) -> bool| {
-            let of_row = |row: &Row| (0..row.changes.len()).filter(|&n| is_wanted(row, n)).count();
+            let of_row = |row: &Row| {
+                (0..row.changes.len())
+                    .filter(|&n| is_wanted(row, n))
+                    .count()
+            };
             self.rows.iter().map(of_row).sum::<usize>()
         };
-        let slower = count(|row, n| row.changes[n].is_some_and(|change| change.status == Status::Slower));
+        let slower =
+            count(|row, n| row.changes[n].is_some_and(|change| change.status == Status::Slower));
         let newly_failed = count(|row, n| row.failed[n + 1] && !row.failed[0]);
         let missing = count(|row, n| {
-            let of_other_work = row.cells[0].is_some() && row.cells[n + 1].is_some() && row.changes[n].is_none();
-            of_other_work && !row.other_model[n + 1] || row.is_in(0) != row.is_in(n + 1) && !row.failed[n + 1]
+            let of_other_work =
+                row.cells[0].is_some() && row.cells[n + 1].is_some() && row.changes[n].is_none();
+            of_other_work && !row.other_model[n + 1]
+                || row.is_in(0) != row.is_in(n + 1) && !row.failed[n + 1]
         });
         let sum = |of: fn(&Outputs) -> usize| self.outputs.iter().map(of).sum::<usize>();
-        let (differ, miss) = ("different (--allow-different-outputs)", "not in both runs (--allow-missing)");
+        let (differ, miss) = (
+            "different (--allow-different-outputs)",
+            "not in both runs (--allow-missing)",
+        );
         let newly = "failed, which did not fail in the first run";
         let reasons = [
             (slower, "case", "SLOWER", false),
             (newly_failed, "case", newly, false),
             (sum(|outputs| outputs.newly_failed), "output", newly, false),
-            (sum(|outputs| outputs.different.len()), "output", differ, allow_different_outputs),
+            (
+                sum(|outputs| outputs.different.len()),
+                "output",
+                differ,
+                allow_different_outputs,
+            ),
             (missing, "case", miss, allow_missing),
-            (sum(|outputs| outputs.missing), "output", miss, allow_missing),
+            (
+                sum(|outputs| outputs.missing),
+                "output",
+                miss,
+                allow_missing,
+            ),
         ];
-        let found = reasons.into_iter().filter(|(count, _, _, is_allowed)| *count > 0 && !is_allowed);
-        found.map(|(count, what, why, _)| format!("{} {why}", counted(count, what))).collect()
+        let found = reasons
+            .into_iter()
+            .filter(|(count, _, _, is_allowed)| *count > 0 && !is_allowed);
+        found
+            .map(|(count, what, why, _)| format!("{} {why}", counted(count, what)))
+            .collect()
     }
 }
 
@@ -203,17 +294,33 @@ fn rows(
     other_machine: &[Option<String>],
     not_compared: &mut BTreeSet<String>,
 ) -> Vec<Row> {
-    let by_key: Vec<BTreeMap<String, &Timed>> =
-        runs.iter().map(|run| run.cases.iter().map(|timed| (timed.work.name(), timed)).collect()).collect();
+    let by_key: Vec<BTreeMap<String, &Timed>> = runs
+        .iter()
+        .map(|run| {
+            run.cases
+                .iter()
+                .map(|timed| (timed.work.name(), timed))
+                .collect()
+        })
+        .collect();
     let baselines: Vec<Vec<&Timed>> = runs.iter().map(|run| run.baselines().collect()).collect();
     let mut seen = BTreeSet::new();
-    let all = runs.iter().flat_map(|run| &run.cases).map(|timed| &timed.work);
+    let all = runs
+        .iter()
+        .flat_map(|run| &run.cases)
+        .map(|timed| &timed.work);
     let works = all.filter(|work| !work.mode.is_baseline() && seen.insert(work.name()));
     let row = |work: &Work| {
-        let timed: Vec<Option<&Timed>> = by_key.iter().map(|timed| timed.get(&work.name()).copied()).collect();
+        let timed: Vec<Option<&Timed>> = by_key
+            .iter()
+            .map(|timed| timed.get(&work.name()).copied())
+            .collect();
         let sampled = |n: usize| timed[n].filter(|timed| timed.outcome.has_samples());
         let is_other = |b: &Timed| timed[0].is_some_and(|a| outputs::is_other(&a.model, &b.model));
-        let other_model: Vec<bool> = timed.iter().map(|timed| timed.is_some_and(is_other)).collect();
+        let other_model: Vec<bool> = timed
+            .iter()
+            .map(|timed| timed.is_some_and(is_other))
+            .collect();
         let mut change = |n: usize| {
             let (a, b) = (sampled(0)?, sampled(n).filter(|_| !other_model[n])?);
             if let Some(why) = uncomparable((&runs[0], a), (&runs[n], b)) {
@@ -229,9 +336,17 @@ fn rows(
         Row {
             work: work.clone(),
             changes: (1..runs.len()).map(&mut change).collect(),
-            cells: (0..runs.len()).map(|n| Some(cell::cell(sampled(n)?, &baselines[n]))).collect(),
-            causes: timed.iter().map(|timed| timed.and_then(|timed| timed.outcome.cause())).collect(),
-            failed: timed.iter().map(|timed| timed.is_some_and(|timed| timed.outcome.is_failure())).collect(),
+            cells: (0..runs.len())
+                .map(|n| Some(cell::cell(sampled(n)?, &baselines[n])))
+                .collect(),
+            causes: timed
+                .iter()
+                .map(|timed| timed.and_then(|timed| timed.outcome.cause()))
+                .collect(),
+            failed: timed
+                .iter()
+                .map(|timed| timed.is_some_and(|timed| timed.outcome.is_failure()))
+                .collect(),
             other_model,
             group: work.group(),
         }
@@ -242,8 +357,14 @@ fn rows(
 /// Why the times of one case in two runs say nothing about each other.
 fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Option<String> {
     if a.work.bytes != b.work.bytes {
-        let bytes = |timed: &Timed, run: &Run| format!("{} bytes in '{}'", timed.work.bytes, run.label);
-        return Some(format!("{}: {} and {}, which is other work", a.work.name(), bytes(a, first), bytes(b, other)));
+        let bytes =
+            |timed: &Timed, run: &Run| format!("{} bytes in '{}'", timed.work.bytes, run.label);
+        return Some(format!(
+            "{}: {} and {}, which is other work",
+            a.work.name(),
+            bytes(a, first),
+            bytes(b, other)
+        ));
     }
     let in_place = a.work.mode == Mode::InPlace && directml(first) != directml(other);
     in_place.then(|| "cases (in place): DirectML accepts them and returns wrong data".to_owned())
@@ -251,14 +372,34 @@ fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Optio
 
 /// The baselines that failed in a run, and what only others have, counted by mode.
 fn missing(n: usize, run: &Run, rows: &[Row]) -> Vec<String> {
-    let baselines = run.cases.iter().filter(|timed| timed.work.mode.is_baseline());
-    let failed = |timed: &Timed| Some(format!("{} of '{}': {}", timed.work.name(), run.label, timed.outcome.cause()?));
+    let baselines = run
+        .cases
+        .iter()
+        .filter(|timed| timed.work.mode.is_baseline());
+    let failed = |timed: &Timed| {
+        Some(format!(
+            "{} of '{}': {}",
+            timed.work.name(),
+            run.label,
+            timed.outcome.cause()?
+        ))
+    };
     let absent = |mode: Mode| {
-        let count = rows.iter().filter(|row| row.work.mode == mode && !row.is_in(n)).count();
+        let count = rows
+            .iter()
+            .filter(|row| row.work.mode == mode && !row.is_in(n))
+            .count();
         let is_known = mode == Mode::InPlace && directml(run);
-        let why = if is_known { ": DirectML accepts them and returns wrong data" } else { "" };
+        let why = if is_known {
+            ": DirectML accepts them and returns wrong data"
+        } else {
+            ""
+        };
         let cases = counted(count, "case");
         (count > 0).then(|| format!("{cases} ({mode}) that '{}' does not have{why}", run.label))
     };
-    baselines.filter_map(failed).chain(Mode::OF_CASES.into_iter().filter_map(absent)).collect()
+    baselines
+        .filter_map(failed)
+        .chain(Mode::OF_CASES.into_iter().filter_map(absent))
+        .collect()
 }

@@ -52,15 +52,25 @@ impl Gpu {
     /// Makes its primary context current on this thread.
     pub fn new(device: &Device) -> Result<Self> {
         let ordinal = device.ordinal().ok_or("plain work is on a GPU only")?;
-        let device_of_driver = result::device::get(ordinal as i32).map_err(failed("opening the device"))?;
+        let device_of_driver =
+            result::device::get(ordinal as i32).map_err(failed("opening the device"))?;
         // SAFETY: a device of the driver. `drop` releases its context.
-        let context = unsafe { result::primary_ctx::retain(device_of_driver) }.map_err(failed("opening the device"))?;
-        let mut kernels = Kernels { device: device_of_driver, module: null_mut() };
+        let context = unsafe { result::primary_ctx::retain(device_of_driver) }
+            .map_err(failed("opening the device"))?;
+        let mut kernels = Kernels {
+            device: device_of_driver,
+            module: null_mut(),
+        };
         let ptx = CString::new(include_str!("plain.ptx"))?;
         // SAFETY: the context is retained. The PTX is a text that ends in a NUL and outlives the call.
-        let module = unsafe { result::ctx::set_current(context).and_then(|()| module::load_data(ptx.as_ptr().cast())) };
+        let module = unsafe {
+            result::ctx::set_current(context).and_then(|()| module::load_data(ptx.as_ptr().cast()))
+        };
         kernels.module = module.map_err(failed("loading plain.ptx"))?;
-        Ok(Self { stream: device.create_stream()?, kernels })
+        Ok(Self {
+            stream: device.create_stream()?,
+            kernels,
+        })
     }
 }
 
@@ -85,11 +95,23 @@ pub struct Memory<'a> {
 
 impl Gpu {
     /// The samples of plain work of the kind and way with the least median.
-    pub fn fastest(&self, memory: &Memory, kinds: &[Kind], ways: &[Way], times: &Repeated) -> Result<Samples> {
-        let each = kinds.iter().flat_map(|kind| ways.iter().map(|way| self.sample(memory, *kind, *way, times)));
+    pub fn fastest(
+        &self,
+        memory: &Memory,
+        kinds: &[Kind],
+        ways: &[Way],
+        times: &Repeated,
+    ) -> Result<Samples> {
+        let each = kinds.iter().flat_map(|kind| {
+            ways.iter()
+                .map(|way| self.sample(memory, *kind, *way, times))
+        });
         let all = each.collect::<Result<Vec<_>>>()?;
         let time = |samples: &Samples| median(&samples.gpu);
-        Ok(all.into_iter().min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or_default())
+        Ok(all
+            .into_iter()
+            .min_by(|a, b| time(a).total_cmp(&time(b)))
+            .unwrap_or_default())
     }
 
     fn sample(&self, memory: &Memory, kind: Kind, way: Way, times: &Repeated) -> Result<Samples> {
@@ -100,7 +122,11 @@ impl Gpu {
         }
         let mut queued = Ok(());
         // SAFETY: the buffers and the kernels are borrowed longer than the graph lives.
-        let graph = unsafe { self.stream.device().record_raw_graph(|stream| queued = queue(stream)) };
+        let graph = unsafe {
+            self.stream
+                .device()
+                .record_raw_graph(|stream| queued = queue(stream))
+        };
         queued?;
         Samples::take(times, &self.stream, graph?.as_mut(), || Ok(()))
     }
@@ -116,15 +142,28 @@ impl Gpu {
             Kind::Empty => (Some(c"empty"), 1),
         };
         let blocks = (bytes / share).max(1);
-        let (length, size_in_bytes) = (blocks * share, from.iter().chain(to).map(Buffer::size_in_bytes).min());
+        let (length, size_in_bytes) = (
+            blocks * share,
+            from.iter().chain(to).map(Buffer::size_in_bytes).min(),
+        );
         if let Some(size_in_bytes) = size_in_bytes.filter(|size| *size < length) {
-            return Err(BufferError::OutOfRange { offset: 0, length, size_in_bytes }.into());
+            return Err(BufferError::OutOfRange {
+                offset: 0,
+                length,
+                size_in_bytes,
+            }
+            .into());
         }
         // SAFETY: the module is loaded.
-        let find = |entry: &CStr| unsafe { module::get_function(self.kernels.module, entry.to_owned()) };
-        let kernel = entry.map(find).transpose().map_err(failed("loading plain.ptx"))?;
+        let find =
+            |entry: &CStr| unsafe { module::get_function(self.kernels.module, entry.to_owned()) };
+        let kernel = entry
+            .map(find)
+            .transpose()
+            .map_err(failed("loading plain.ptx"))?;
         for n in 0..repeat as usize {
-            let address = |buffers: &[Buffer]| buffers[n % buffers.len()].raw().unwrap_or_default().0;
+            let address =
+                |buffers: &[Buffer]| buffers[n % buffers.len()].raw().unwrap_or_default().0;
             let mut words = [address(to), if kind == Kind::Swap { length / 2 } else { 1 }];
             // SAFETY: the context is current, and the stream is the device's. The buffers are large enough. They wait
             // for the work before they are freed, and the kernels stay as long. A kernel takes one structure of two
@@ -137,7 +176,14 @@ impl Gpu {
                     None => result::memset_d8_async(words[0], 1, bytes as usize, stream),
                     Some(kernel) => {
                         let mut parameters = [words.as_mut_ptr().cast()];
-                        result::launch_kernel(kernel, (blocks as u32, 1, 1), (256, 1, 1), 0, stream, &mut parameters)
+                        result::launch_kernel(
+                            kernel,
+                            (blocks as u32, 1, 1),
+                            (256, 1, 1),
+                            0,
+                            stream,
+                            &mut parameters,
+                        )
                     }
                 }
             };
@@ -149,7 +195,12 @@ impl Gpu {
 
 /// Describes a failure of the driver.
 fn failed(verb: &'static str) -> impl Fn(DriverError) -> String {
-    move |error| format!("cuda: {verb} failed: {error} (CUDA error {})", error.0 as u32)
+    move |error| {
+        format!(
+            "cuda: {verb} failed: {error} (CUDA error {})",
+            error.0 as u32
+        )
+    }
 }
 
 #[cfg(test)]
@@ -162,14 +213,35 @@ mod tests {
     fn plain_work_does_what_it_is_compared_for_inside_of_its_buffers() {
         // Not by dml_cuda_testing, which the published crate does not have.
         let is_required = std::env::var_os("REQUIRE_CUDA").is_some_and(|value| value == "1");
-        let Ok(device) = Device::cuda(0) else { return assert!(!is_required, "REQUIRE_CUDA=1, but there is no GPU") };
+        let Ok(device) = Device::cuda(0) else {
+            return assert!(!is_required, "REQUIRE_CUDA=1, but there is no GPU");
+        };
         let gpu = Gpu::new(&device).expect("loaded");
-        let [a, b] = [1u8, 2].map(|value| device.create_buffer_from(&[value; 40_000]).expect("small"));
+        let [a, b] =
+            [1u8, 2].map(|value| device.create_buffer_from(&[value; 40_000]).expect("small"));
         let run = |kind, bytes, repeat| {
-            let times = &Repeated { iterations: 1, repeat, adapter: None };
+            let times = &Repeated {
+                iterations: 1,
+                repeat,
+                adapter: None,
+            };
             // A second swap would undo the first.
-            let ways = if kind == Kind::Swap { &[Way::InGraph][..] } else { &[Way::InGraph, Way::Queued] };
-            gpu.fastest(&Memory { from: from_ref(&b), to: from_ref(&a), bytes }, &[kind], ways, times).map(drop)
+            let ways = if kind == Kind::Swap {
+                &[Way::InGraph][..]
+            } else {
+                &[Way::InGraph, Way::Queued]
+            };
+            gpu.fastest(
+                &Memory {
+                    from: from_ref(&b),
+                    to: from_ref(&a),
+                    bytes,
+                },
+                &[kind],
+                ways,
+                times,
+            )
+            .map(drop)
         };
         let bytes = || a.to_vec::<u8>().expect("bytes");
         run(Kind::Copy, 10_000, 2).expect("it fits");
@@ -179,13 +251,18 @@ mod tests {
         run(Kind::Empty, 0, 3).expect("it fits");
         run(Kind::Store, 16_384, 1).expect("it fits");
         assert!(
-            bytes()[..4] == [1, 0, 0, 0] && bytes()[16_384..26_384] == [2; 10_000] && bytes()[32_768..] == [1; 7232]
+            bytes()[..4] == [1, 0, 0, 0]
+                && bytes()[16_384..26_384] == [2; 10_000]
+                && bytes()[32_768..] == [1; 7232]
         );
         run(Kind::Fill, 40_000, 1).expect("it fits");
         assert!(bytes() == [1; 40_000]);
         for kind in [Kind::Copy, Kind::Fill, Kind::Swap] {
             let refused = run(kind, 60_000, 1).expect_err("too many").to_string();
-            assert!(refused.contains("must be within the 40000 bytes"), "{refused}");
+            assert!(
+                refused.contains("must be within the 40000 bytes"),
+                "{refused}"
+            );
         }
     }
 }

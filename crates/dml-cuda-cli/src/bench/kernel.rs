@@ -45,15 +45,24 @@ pub fn time(
 ) -> Result<ExitCode, String> {
     let case = suite::named(name);
     let device = &open(case.is_some_and(Case::is_baseline))?;
-    let case = case.ok_or_else(|| format!("the case is '{name}', but must be one of this program's"))?;
-    let work =
-        case.work.as_ref().ok_or_else(|| format!("the case '{name}' is compared, but must be one that is timed"))?;
+    let case =
+        case.ok_or_else(|| format!("the case is '{name}', but must be one of this program's"))?;
+    let work = case
+        .work
+        .as_ref()
+        .ok_or_else(|| format!("the case '{name}' is compared, but must be one that is timed"))?;
     events::line(&events::device(device, true, device.compile_options()))?;
-    let tell = |samples: &Samples, kernel: &str| events::line(&events::dispatched(name, samples, times.repeat, kernel));
+    let tell = |samples: &Samples, kernel: &str| {
+        events::line(&events::dispatched(name, samples, times.repeat, kernel))
+    };
     if work.mode.is_baseline() {
-        tell(&baseline(work, is_cold, times, device).map_err(|error| error.to_string())?, "")?;
+        tell(
+            &baseline(work, is_cold, times, device).map_err(|error| error.to_string())?,
+            "",
+        )?;
     } else {
-        let timed = next_to_its_baseline(case, work, times, device).map_err(|error| error.to_string())?;
+        let timed =
+            next_to_its_baseline(case, work, times, device).map_err(|error| error.to_string())?;
         tell(&timed.samples, &timed.kernel)?;
         tell(&timed.baseline, "")?;
     }
@@ -74,20 +83,37 @@ fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Re
     }
     let gpu = Gpu::new(device)?;
     let to = [device.create_buffer(bytes)?];
-    let from = if is_copy { vec![device.create_buffer(bytes)?] } else { Vec::new() };
+    let from = if is_copy {
+        vec![device.create_buffer(bytes)?]
+    } else {
+        Vec::new()
+    };
     let kinds = match (is_copy, is_cold) {
         (true, _) => &[Kind::Copy][..],
         (false, false) => &[Kind::Fill],
         (false, true) => &[Kind::Fill, Kind::Store],
     };
-    gpu.fastest(&Memory { from: &from, to: &to, bytes }, kinds, &[Way::InGraph, Way::Queued], times)
+    gpu.fastest(
+        &Memory {
+            from: &from,
+            to: &to,
+            bytes,
+        },
+        kinds,
+        &[Way::InGraph, Way::Queued],
+        times,
+    )
 }
 
 /// The memory that a baseline on the CPU reads, which a fill does not, and writes. It is touched, because untouched
 /// pages would all be one page of zeros.
 fn memory_on_cpu(work: &Work) -> Result<(Vec<u8>, Vec<u8>)> {
     let bytes = usize::try_from(work.bytes)?;
-    let read = if work.mode == Mode::BaselineOfCopies { bytes / 2 } else { 0 };
+    let read = if work.mode == Mode::BaselineOfCopies {
+        bytes / 2
+    } else {
+        0
+    };
     Ok((vec![1; read], vec![2; bytes - read]))
 }
 
@@ -108,16 +134,34 @@ struct NextToBaseline {
     baseline: Samples,
 }
 
-fn next_to_its_baseline(case: &Case, work: &Work, times: &Repeated, device: &Device) -> Result<NextToBaseline> {
+fn next_to_its_baseline(
+    case: &Case,
+    work: &Work,
+    times: &Repeated,
+    device: &Device,
+) -> Result<NextToBaseline> {
     let lengths = case.lengths();
     let (moved, total) = (work.bytes, case.output_bytes());
     let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
-    let sets = (0..sets).map(|_| Bound::new(case, device, &lengths)).collect::<Result<Vec<_>>>()?;
+    let sets = (0..sets)
+        .map(|_| Bound::new(case, device, &lengths))
+        .collect::<Result<Vec<_>>>()?;
     let gpu = Gpu::new(device)?;
     let stream = &gpu.stream;
-    let way = if moved < IN_GRAPH { Way::InGraph } else { Way::Queued };
-    let all = || sets.iter().map(|set| &set.table).cycle().take(times.repeat as usize);
-    let mut graph = (way == Way::InGraph).then(|| device.record_graph(all())).transpose()?;
+    let way = if moved < IN_GRAPH {
+        Way::InGraph
+    } else {
+        Way::Queued
+    };
+    let all = || {
+        sets.iter()
+            .map(|set| &set.table)
+            .cycle()
+            .take(times.repeat as usize)
+    };
+    let mut graph = (way == Way::InGraph)
+        .then(|| device.record_graph(all()))
+        .transpose()?;
     let queue = || Ok(all().try_for_each(|table| table.dispatch(stream))?);
     let mut dispatched = || Samples::take(times, stream, graph.as_mut(), queue);
     // A GPU that waited has lower clocks: nothing is timed until they are up.
@@ -125,16 +169,33 @@ fn next_to_its_baseline(case: &Case, work: &Work, times: &Repeated, device: &Dev
     let (kinds, bytes) = plain(work.mode, moved, total);
     let from: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
     let to: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
-    let baseline = gpu.fastest(&Memory { from: &from, to: &to, bytes }, kinds, &[way], times)?;
+    let baseline = gpu.fastest(
+        &Memory {
+            from: &from,
+            to: &to,
+            bytes,
+        },
+        kinds,
+        &[way],
+        times,
+    )?;
     let timed = dispatched()?;
     check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, stream)?;
     let kernel = events::kernel_of(&sets[0].operator, work.mode == Mode::InPlace);
-    Ok(NextToBaseline { kernel, samples: timed, baseline })
+    Ok(NextToBaseline {
+        kernel,
+        samples: timed,
+        baseline,
+    })
 }
 
 /// The kinds of plain work that a case is compared with, and their bytes.
 fn plain(mode: Mode, moved: u64, total: u64) -> (&'static [Kind], u64) {
-    let bytes = if mode == Mode::Fill { moved } else { (moved / 2).min(total) };
+    let bytes = if mode == Mode::Fill {
+        moved
+    } else {
+        (moved / 2).min(total)
+    };
     let bytes = bytes / SHARE * SHARE;
     match mode {
         _ if bytes < SMALL => (&[Kind::Empty], 0),
@@ -161,24 +222,39 @@ impl Bound {
             let buffer = device.create_buffer(case.output_bytes() + 256)?;
             write_random_bytes(&buffer).map(|()| buffer)
         };
-        let range =
-            |buffer: &Buffer| BufferBinding::range(buffer, case.misaligned, buffer.size_in_bytes() - case.misaligned);
+        let range = |buffer: &Buffer| {
+            BufferBinding::range(
+                buffer,
+                case.misaligned,
+                buffer.size_in_bytes() - case.misaligned,
+            )
+        };
         let output = random()?;
         let is_fill = lengths.is_empty();
         let input = (!is_fill && !case.is_in_place()).then(random).transpose()?;
         let mut inputs = Vec::new();
         if !is_fill {
             let lengths = device.create_buffer_from(lengths)?;
-            inputs = vec![range(input.as_ref().unwrap_or(&output)), BufferBinding::whole(&lengths)];
+            inputs = vec![
+                range(input.as_ref().unwrap_or(&output)),
+                BufferBinding::whole(&lengths),
+            ];
         }
         let table = operator.bind_at_elements(&inputs, range(&output))?;
-        Ok(Self { input, output, operator, table })
+        Ok(Self {
+            input,
+            output,
+            operator,
+            table,
+        })
     }
 }
 
 /// Dispatches once more, and compares every byte of the outputs with what a CPU makes of the same bytes.
 fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
-    on_cpu.table.dispatch(&on_cpu.output.device().create_stream()?)?;
+    on_cpu
+        .table
+        .dispatch(&on_cpu.output.device().create_stream()?)?;
     let [mut found, mut required] = [(); 2].map(|()| vec![0; RANDOM_BYTES]);
     for set in sets {
         // What an earlier dispatch left there proves nothing.
@@ -189,9 +265,16 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
             set.output.read(at, found)?;
             on_cpu.output.read(at, required)?;
             if found != required {
-                let n = found.iter().zip(&*required).take_while(|(a, b)| a == b).count();
+                let n = found
+                    .iter()
+                    .zip(&*required)
+                    .take_while(|(a, b)| a == b)
+                    .count();
                 let (at, found, required) = (at + n as u64, found[n], required[n]);
-                return Err(format!("byte {at} of the output is {found:#04x}, but must be {required:#04x}").into());
+                return Err(format!(
+                    "byte {at} of the output is {found:#04x}, but must be {required:#04x}"
+                )
+                .into());
             }
         }
     }
@@ -204,7 +287,9 @@ fn write_random_bytes(buffer: &Buffer) -> Result<()> {
     static RANDOM: Mutex<(u64, Vec<u64>)> = Mutex::new((7, Vec::new()));
     let (state, numbers) = &mut *RANDOM.lock().unwrap_or_else(PoisonError::into_inner);
     let needed = buffer.size_in_bytes().min(RANDOM_BYTES as u64).div_ceil(8) as usize;
-    numbers.extend(std::iter::repeat_with(|| random(state)).take(needed.saturating_sub(numbers.len())));
+    numbers.extend(
+        std::iter::repeat_with(|| random(state)).take(needed.saturating_sub(numbers.len())),
+    );
     let bytes = bytemuck::cast_slice(numbers);
     Ok(parts(buffer).try_for_each(|(at, length)| buffer.write(at, &bytes[..length]))?)
 }
@@ -212,7 +297,9 @@ fn write_random_bytes(buffer: &Buffer) -> Result<()> {
 /// The beginnings of a buffer's parts, and their bytes.
 fn parts(buffer: &Buffer) -> impl Iterator<Item = (u64, usize)> {
     let size = buffer.size_in_bytes();
-    (0..size).step_by(RANDOM_BYTES).map(move |at| (at, (size - at).min(RANDOM_BYTES as u64) as usize))
+    (0..size)
+        .step_by(RANDOM_BYTES)
+        .map(move |at| (at, (size - at).min(RANDOM_BYTES as u64) as usize))
 }
 
 #[cfg(test)]
@@ -223,20 +310,36 @@ mod tests {
     fn plain_work_moves_as_much_as_its_case() {
         for (mode, moved, total, kinds, bytes) in [
             (Mode::Fill, SMALL - 1, SMALL, &[Kind::Empty][..], 0),
-            (Mode::Fill, SMALL + SHARE + 1, 2 * SMALL, &[Kind::Fill, Kind::Store], SMALL + SHARE),
+            (
+                Mode::Fill,
+                SMALL + SHARE + 1,
+                2 * SMALL,
+                &[Kind::Fill, Kind::Store],
+                SMALL + SHARE,
+            ),
             (Mode::InPlace, 2 * SMALL, 2 * SMALL, &[Kind::Swap], SMALL),
             (Mode::Copy, 5 * SMALL, 2 * SMALL, &[Kind::Copy], 2 * SMALL),
         ] {
-            assert!(plain(mode, moved, total) == (kinds, bytes), "{mode} {moved}");
+            assert!(
+                plain(mode, moved, total) == (kinds, bytes),
+                "{mode} {moved}"
+            );
         }
     }
 
     #[test]
     fn a_baseline_on_a_cpu_moves_the_bytes_of_its_line() {
-        let baselines = suite::of_tier(crate::options::Tier::Quick).into_iter().filter(Case::is_baseline);
+        let baselines = suite::of_tier(crate::options::Tier::Quick)
+            .into_iter()
+            .filter(Case::is_baseline);
         for work in baselines.filter_map(|case| case.work) {
             let (from, mut to) = memory_on_cpu(&work).expect("it is small");
-            assert_eq!((size_of_val(&*from) + size_of_val(&*to)) as u64, work.bytes, "{}", work.name());
+            assert_eq!(
+                (size_of_val(&*from) + size_of_val(&*to)) as u64,
+                work.bytes,
+                "{}",
+                work.name()
+            );
             plain_on_cpu(&from, &mut to);
             assert!(to.iter().all(|byte| *byte == 1), "{}", work.name());
         }
@@ -244,13 +347,27 @@ mod tests {
 
     #[test]
     fn every_byte_of_a_result_is_checked() {
-        for name in ["small_fill_of_64_bytes.f32.fill", "small_16x256.f16.copy", "small_16x256.u8.in_place"] {
-            let case = suite::all().find(|case| case.name.ends_with(name)).expect(name);
+        for name in [
+            "small_fill_of_64_bytes.f32.fill",
+            "small_16x256.f16.copy",
+            "small_16x256.u8.in_place",
+        ] {
+            let case = suite::all()
+                .find(|case| case.name.ends_with(name))
+                .expect(name);
             let bound = |lengths: &[u32]| Bound::new(case, &Device::cpu(), lengths).expect(name);
-            let (lengths, stream) = (case.lengths(), Device::cpu().create_stream().expect("a stream"));
+            let (lengths, stream) = (
+                case.lengths(),
+                Device::cpu().create_stream().expect("a stream"),
+            );
             let shorter: Vec<u32> = lengths.iter().map(|length| length / 2).collect();
-            let is_right = |on_cpu: &[u32]| check(&[bound(&lengths)], &bound(on_cpu), &stream).is_ok();
-            assert_eq!((is_right(&lengths), is_right(&shorter)), (true, lengths.is_empty()), "{name}");
+            let is_right =
+                |on_cpu: &[u32]| check(&[bound(&lengths)], &bound(on_cpu), &stream).is_ok();
+            assert_eq!(
+                (is_right(&lengths), is_right(&shorter)),
+                (true, lengths.is_empty()),
+                "{name}"
+            );
         }
     }
 }

@@ -19,7 +19,14 @@ pub fn times(speedup: f64) -> String {
 /// At most this many characters.
 pub fn clipped(text: &str, most: usize) -> String {
     match text.chars().nth(most) {
-        Some(_) => text.chars().take(most - 1).collect::<String>().trim_end().to_owned() + "…",
+        Some(_) => {
+            text.chars()
+                .take(most - 1)
+                .collect::<String>()
+                .trim_end()
+                .to_owned()
+                + "…"
+        }
         None => text.to_owned(),
     }
 }
@@ -33,10 +40,15 @@ pub fn percent(fraction: f64) -> String {
 pub fn significant(value: f64, digits: usize) -> String {
     // In this form the exponent is that of the rounded number.
     let scientific = format!("{value:.*e}", digits - 1);
-    let exponent: i32 = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let exponent: i32 = scientific
+        .split_once('e')
+        .and_then(|(_, exponent)| exponent.parse().ok())
+        .unwrap_or(0);
     let text = format!("{value:.*}", (digits as i32 - 1 - exponent).max(0) as usize);
     let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
-    whole.parse().map_or(text.clone(), |whole| HumanCount(whole).to_string() + fraction)
+    whole.parse().map_or(text.clone(), |whole| {
+        HumanCount(whole).to_string() + fraction
+    })
 }
 
 #[cfg(test)]
@@ -48,10 +60,25 @@ mod tests {
         let four = [2.127, 9.9996, 163.701, 16370.0, 1234567.8].map(|value| significant(value, 4));
         assert_eq!(four, ["2.127", "10.00", "163.7", "16,370", "1,234,568"]);
         let three = [0.0951, 0.8312, 0.95, 45.25, 1e18].map(|value| significant(value, 3));
-        assert_eq!(three, ["0.0951", "0.831", "0.950", "45.2", "1,000,000,000,000,000,000"]);
+        assert_eq!(
+            three,
+            [
+                "0.0951",
+                "0.831",
+                "0.950",
+                "45.2",
+                "1,000,000,000,000,000,000"
+            ]
+        );
         assert_eq!(percent(0.947), "95 %");
         let speedups = [0.0512, 0.714, 0.998, 1.06, 1.094, 1.1, 4.01, 11.6, 276.3].map(times);
-        assert_eq!(speedups, ["0.051×", "0.71×", "1.00×", "1.06×", "1.09×", "1.1×", "4.0×", "12×", "276×"]);
-        assert_eq!([clipped("four", 4), clipped("five ty", 6)], ["four", "five…"]);
+        assert_eq!(
+            speedups,
+            ["0.051×", "0.71×", "1.00×", "1.06×", "1.09×", "1.1×", "4.0×", "12×", "276×"]
+        );
+        assert_eq!(
+            [clipped("four", 4), clipped("five ty", 6)],
+            ["four", "five…"]
+        );
     }
 }

@@ -45,7 +45,10 @@ pub struct Ended {
 
 /// The error of a file or a folder among the temporary ones.
 pub fn no_temporary(error: io::Error) -> String {
-    format!("nothing can be written to the temporary folder {}: {error}", shown_path(&std::env::temp_dir()))
+    format!(
+        "nothing can be written to the temporary folder {}: {error}",
+        shown_path(&std::env::temp_dir())
+    )
 }
 
 /// Runs a command to its end, or ends it at a limit, which is an error.
@@ -53,11 +56,22 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: io::Error| format!("{name} cannot be started: {error}");
     // Files, unlike pipes, need no thread that reads them.
-    let mut streams = [tempfile::tempfile().map_err(no_temporary)?, tempfile::tempfile().map_err(no_temporary)?];
-    let [stdout, stderr] = [streams[0].try_clone().map_err(failed)?, streams[1].try_clone().map_err(failed)?];
+    let mut streams = [
+        tempfile::tempfile().map_err(no_temporary)?,
+        tempfile::tempfile().map_err(no_temporary)?,
+    ];
+    let [stdout, stderr] = [
+        streams[0].try_clone().map_err(failed)?,
+        streams[1].try_clone().map_err(failed)?,
+    ];
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
-    let mut child = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().map_err(failed)?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(stderr)
+        .spawn()
+        .map_err(failed)?;
     #[cfg(windows)]
     let others = job(&child);
     let status = wait(&mut child, &streams, limit);
@@ -66,7 +80,11 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     drop(others);
     let status = status?;
     let [stdout, stderr] = streams.each_mut().map(read);
-    let ended = Ended { status, stdout: stdout?, stderr: stderr? };
+    let ended = Ended {
+        status,
+        stdout: stdout?,
+        stderr: stderr?,
+    };
     if !status.success() && ended.stderr.is_empty() {
         // On a full disk the program could not say why.
         streams[1].write_all(b"\n").map_err(no_temporary)?;
@@ -78,7 +96,10 @@ fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStat
     let begun = Instant::now();
     loop {
         let status = child.try_wait().map_err(|error| error.to_string())?;
-        if streams.iter().any(|file| file.metadata().is_ok_and(|found| found.len() > MOST_BYTES)) {
+        if streams
+            .iter()
+            .any(|file| file.metadata().is_ok_and(|found| found.len() > MOST_BYTES))
+        {
             return Err(format!("it printed more than {} MiB", MOST_BYTES >> 20));
         }
         if let Some(status) = status {
@@ -117,7 +138,10 @@ fn end(child: &mut Child) {
     #[cfg(unix)]
     {
         use nix::sys::signal::{killpg, Signal};
-        let _ = killpg(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGKILL);
+        let _ = killpg(
+            nix::unistd::Pid::from_raw(child.id() as i32),
+            Signal::SIGKILL,
+        );
     }
     let _ = child.kill();
     let _ = child.wait();

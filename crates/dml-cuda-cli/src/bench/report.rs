@@ -19,34 +19,55 @@ use crate::{schema, whole_file};
 /// Reports on the runs, the first of which the others are compared with.
 pub fn report(options: &Report) -> Result<ExitCode, String> {
     if options.fail_on_slower && options.runs.len() == 1 {
-        complain!("ERROR: --fail-on-slower compares results files, of which there must be at least two");
+        complain!(
+            "ERROR: --fail-on-slower compares results files, of which there must be at least two"
+        );
         return Ok(ExitCode::from(2));
     }
-    if options.runs.iter().filter(|run| **run == Path::new("-")).count() > 1 {
+    if options
+        .runs
+        .iter()
+        .filter(|run| **run == Path::new("-"))
+        .count()
+        > 1
+    {
         complain!("ERROR: - is standard input, which can be read once, but is given twice");
         return Ok(ExitCode::from(2));
     }
     let runs = read(options)?;
-    let to = options.output.as_deref().filter(|path| *path != Path::new("-"));
+    let to = options
+        .output
+        .as_deref()
+        .filter(|path| *path != Path::new("-"));
     let by_ending = || to.map_or(Ok(ReportFormat::Table), format_of);
     let format = options.format.map_or_else(by_ending, Ok)?;
-    let is_input =
-        |path: &Path, run: &PathBuf| matches!((path.canonicalize(), run.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let is_input = |path: &Path, run: &PathBuf| matches!((path.canonicalize(), run.canonicalize()), (Ok(a), Ok(b)) if a == b);
     if let Some(path) = to.filter(|path| options.runs.iter().any(|run| is_input(path, run))) {
-        return Err(format!("{}: it is a results file of this report, but must be another file", shown_path(path)));
+        return Err(format!(
+            "{}: it is a results file of this report, but must be another file",
+            shown_path(path)
+        ));
     }
     let in_file = |error: String| format!("{}: {error}", shown_path(to.unwrap_or(Path::new(""))));
-    to.map_or(Ok(()), |path| whole_file::can_write_result(path, options.overwrite, Run::is_at)).map_err(in_file)?;
+    to.map_or(Ok(()), |path| {
+        whole_file::can_write_result(path, options.overwrite, Run::is_at)
+    })
+    .map_err(in_file)?;
     let comparison = Comparison::new(&runs, options.threshold);
     let has_causes = |row: &Row| row.causes.iter().any(Option::is_some);
     if runs.len() > 1 && !comparison.is_compared() && !comparison.rows.iter().any(has_causes) {
-        return Err("the results files share no case and no output, but must have the same cases".to_owned());
+        return Err(
+            "the results files share no case and no output, but must have the same cases"
+                .to_owned(),
+        );
     }
     let written = schema::marked(&written(&comparison, format)?);
     match to {
         Some(path) => {
             whole_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)
-                .map_err(|error| in_file(error + &whole_file::save_elsewhere(path, written.as_bytes())))?;
+                .map_err(|error| {
+                    in_file(error + &whole_file::save_elsewhere(path, written.as_bytes()))
+                })?;
             say!("Report written to '{}'", shown_path(path))?;
         }
         None => out::with(|out| out.write_all(written.as_bytes()))?,
@@ -58,13 +79,17 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
 fn written(comparison: &Comparison, format: ReportFormat) -> Result<String, String> {
     let text = match format {
         ReportFormat::Table => {
-            let columns = console::Term::stdout().size_checked().map_or(80, |(_, columns)| columns);
+            let columns = console::Term::stdout()
+                .size_checked()
+                .map_or(80, |(_, columns)| columns);
             text::text(comparison, Some(columns))
         }
         ReportFormat::Markdown => text::text(comparison, None),
         ReportFormat::Csv => text::csv(comparison)?,
         ReportFormat::Json => {
-            return Ok(serde_json::to_string_pretty(comparison).map_err(|error| error.to_string())? + "\n")
+            return Ok(serde_json::to_string_pretty(comparison)
+                .map_err(|error| error.to_string())?
+                + "\n")
         }
         ReportFormat::Html => page::page(comparison),
         ReportFormat::Svg => chart::chart(comparison),
@@ -73,12 +98,21 @@ fn written(comparison: &Comparison, format: ReportFormat) -> Result<String, Stri
 }
 
 fn read(options: &Report) -> Result<Vec<Run>, String> {
-    let mut runs = options.runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut runs = options
+        .runs
+        .iter()
+        .map(|path| Run::read(path))
+        .collect::<Result<Vec<_>, _>>()?;
     let (labels, most) = (&options.label, runs.len());
     if labels.len() > most {
-        return Err(format!("--label is given {} times, but must be at most {most}, once per file", labels.len()));
+        return Err(format!(
+            "--label is given {} times, but must be at most {most}, once per file",
+            labels.len()
+        ));
     }
-    runs.iter_mut().zip(labels).for_each(|(run, label)| label.clone_into(&mut run.label));
+    runs.iter_mut()
+        .zip(labels)
+        .for_each(|(run, label)| label.clone_into(&mut run.label));
     tell_apart(&mut runs);
     Ok(runs)
 }
@@ -97,10 +131,15 @@ fn tell_apart(runs: &mut [Run]) {
 
 /// The format that a file's name asks for.
 fn format_of(path: &Path) -> Result<ReportFormat, String> {
-    let Some(ending) = path.extension() else { return Ok(ReportFormat::Table) };
+    let Some(ending) = path.extension() else {
+        return Ok(ReportFormat::Table);
+    };
     ReportFormat::from_str(&ending.to_string_lossy(), true).map_err(|_| {
         let endings = ".txt, .md, .csv, .json, .html or .svg";
-        format!("the name of {} has no ending of a format, but must be {endings}, or give --format", shown_path(path))
+        format!(
+            "the name of {} has no ending of a format, but must be {endings}, or give --format",
+            shown_path(path)
+        )
     })
 }
 
@@ -113,7 +152,10 @@ fn guard(comparison: &Comparison, options: &Report) -> Result<ExitCode, String> 
         complain!("ERROR: --fail-on-slower: {}", shown_lines(why));
         return Ok(ExitCode::from(2));
     }
-    match comparison.regressions(options.allow_different_outputs, options.allow_missing).join("; ") {
+    match comparison
+        .regressions(options.allow_different_outputs, options.allow_missing)
+        .join("; ")
+    {
         regressions if !regressions.is_empty() => Err(format!("--fail-on-slower: {regressions}")),
         _ if comparison.is_compared() => Ok(ExitCode::SUCCESS),
         _ => {

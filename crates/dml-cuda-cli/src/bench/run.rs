@@ -116,7 +116,8 @@ impl Outcome {
     /// Adds what a second time found.
     pub fn add(&mut self, later: Self) {
         match (self, later) {
-            (Self::Each(samples), Self::Each(more)) | (Self::Medians(samples), Self::Medians(more)) => {
+            (Self::Each(samples), Self::Each(more))
+            | (Self::Medians(samples), Self::Medians(more)) => {
                 samples.extend(more);
             }
             // What fails once has failed.
@@ -156,21 +157,37 @@ impl Run {
     /// Reads and checks a run.
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: String| format!("{}: {error}", shown_path(path));
-        let unreadable = |error: &dyn std::fmt::Display| failed(format!("the results cannot be read: {error}"));
+        let unreadable =
+            |error: &dyn std::fmt::Display| failed(format!("the results cannot be read: {error}"));
         // A run may come through a pipe, but not without end.
-        let text = file::read_input(path, "").and_then(file::text).map_err(|error| unreadable(&error))?;
+        let text = file::read_input(path, "")
+            .and_then(file::text)
+            .map_err(|error| unreadable(&error))?;
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;
-        let mut run: Self = serde_json::from_str(text)
-            .map_err(|error| failed(format!("this is no results file: {}", shown(&schema::plain_message(&error)))))?;
+        let mut run: Self = serde_json::from_str(text).map_err(|error| {
+            failed(format!(
+                "this is no results file: {}",
+                shown(&schema::plain_message(&error))
+            ))
+        })?;
         // Runs of older releases do not say which lanes are interleaved.
-        let works = suite::all().filter(|case| case.descriptor.is_some()).filter_map(|case| case.work.as_ref());
-        let side_by_side: BTreeSet<&str> = works.filter(|work| work.side_by_side).map(|work| &*work.case).collect();
+        let works = suite::all()
+            .filter(|case| case.descriptor.is_some())
+            .filter_map(|case| case.work.as_ref());
+        let side_by_side: BTreeSet<&str> = works
+            .filter(|work| work.side_by_side)
+            .map(|work| &*work.case)
+            .collect();
         for timed in &mut run.cases {
             timed.work.side_by_side |= side_by_side.contains(&*timed.work.case);
         }
-        run.file = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        run.file = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         run.check().map_err(failed)?;
         Ok(run)
     }
@@ -183,15 +200,27 @@ impl Run {
     /// Fails if the figures of a case cannot be right.
     fn check(&self) -> Result<(), String> {
         let mut seen = BTreeSet::new();
-        for Timed { work, outcome, baseline, .. } in &self.cases {
-            let wrong = outcome.samples().iter().chain(baseline).find(|value| !(1e-6..=1e12).contains(*value));
+        for Timed {
+            work,
+            outcome,
+            baseline,
+            ..
+        } in &self.cases
+        {
+            let wrong = outcome
+                .samples()
+                .iter()
+                .chain(baseline)
+                .find(|value| !(1e-6..=1e12).contains(*value));
             let why = match (outcome, wrong) {
                 _ if !seen.insert(work.name()) => "is there twice, but must be there once",
                 _ if work.bytes == 0 => "has 0 bytes, but must move at least one",
                 (Outcome::Each(samples) | Outcome::Medians(samples), _) if samples.is_empty() => {
                     "has no samples, but must have at least one"
                 }
-                (_, Some(wrong)) => &format!("has a time of {wrong:e}, but must be from 1e-6 to 1e12 microseconds"),
+                (_, Some(wrong)) => {
+                    &format!("has a time of {wrong:e}, but must be from 1e-6 to 1e12 microseconds")
+                }
                 _ => continue,
             };
             return Err(format!("the case '{}' {why}", shown(&work.name())));
@@ -201,12 +230,15 @@ impl Run {
 
     /// The baselines that have samples.
     pub fn baselines(&self) -> impl Iterator<Item = &Timed> {
-        self.cases.iter().filter(|timed| timed.work.mode.is_baseline() && timed.outcome.has_samples())
+        self.cases
+            .iter()
+            .filter(|timed| timed.work.mode.is_baseline() && timed.outcome.has_samples())
     }
 
     /// How many of the planned cases and outputs are missing.
     pub fn missing(&self) -> usize {
-        self.planned.saturating_sub(self.cases.len() + self.outputs.len())
+        self.planned
+            .saturating_sub(self.cases.len() + self.outputs.len())
     }
 
     pub fn to_json(&self) -> Result<String, String> {

@@ -46,7 +46,9 @@ pub fn start(asked: &Bench) -> Result<Box<dyn Runner + '_>, String> {
     let paths = [&asked.python, &asked.library, &asked.provider_library];
     if !is_onnx && (asked.provider.is_some() || paths.iter().any(|path| path.is_some())) {
         let options = "--provider, --provider-library, --python and --library";
-        return Err(format!("{options} are given, but must be left out without --runner onnxruntime"));
+        return Err(format!(
+            "{options} are given, but must be left out without --runner onnxruntime"
+        ));
     }
     Ok(match &asked.runner {
         None => Box::new(own::Own::start(asked)?),
@@ -71,14 +73,20 @@ fn output(folder: &Path, case: &Case) -> Result<Outcome, String> {
     let bytes = bytes.map_err(|error| format!("it wrote no file {name}: {error}"))?;
     let (found, required) = (bytes.len() as u64, case.output_bytes());
     if found != required {
-        return Err(format!("it wrote {found} bytes to {name}, but must write {required}"));
+        return Err(format!(
+            "it wrote {found} bytes to {name}, but must write {required}"
+        ));
     }
-    Ok(Outcome::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    Ok(Outcome::Bytes(
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    ))
 }
 
 /// Runs a program in a folder, with words that have no space, and with an adapter.
 fn run(command: &mut Command, folder: &Path, words: &str, asked: &Bench) -> Result<Ended, String> {
     let adapter = asked.adapter.iter().flat_map(|adapter| ["-a", adapter]);
-    command.current_dir(folder).args(words.split(' ').chain(adapter));
+    command
+        .current_dir(folder)
+        .args(words.split(' ').chain(adapter));
     process::run(command, Duration::from_secs(asked.timeout.into()))
 }

@@ -13,7 +13,10 @@ pub fn noise(samples: &[f64]) -> f64 {
 fn quartile(samples: &[f64], quarters: f64) -> f64 {
     let sorted = sorted(samples);
     let place = quarters / 4.0 * (sorted.len() - 1) as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    let (below, above) = (
+        sorted[place.floor() as usize],
+        sorted[place.ceil() as usize],
+    );
     below + (above - below) * place.fract()
 }
 
@@ -65,21 +68,40 @@ mod tests {
     #[test]
     fn quartiles_lie_between_samples() {
         let samples = [4.0, 1.0, 3.0, 2.0];
-        assert_eq!([1.0, 2.0, 3.0].map(|quarters| quartile(&samples, quarters)), [1.75, 2.5, 3.25]);
-        assert_eq!((noise(&samples), median(&[7.0]), noise(&[7.0])), (0.6, 7.0, 0.0));
+        assert_eq!(
+            [1.0, 2.0, 3.0].map(|quarters| quartile(&samples, quarters)),
+            [1.75, 2.5, 3.25]
+        );
+        assert_eq!(
+            (noise(&samples), median(&[7.0]), noise(&[7.0])),
+            (0.6, 7.0, 0.0)
+        );
     }
 
     #[test]
     fn an_interval_of_a_median_knows_the_number_of_samples() {
         let counted = |count: u32| (1..=count).map(f64::from).collect::<Vec<_>>();
         // Tables of order statistics: at 97.5 % or a little more, 1 to 7, 1 to 9, 2 to 9, 2 to 11, 9 to 22, 39 to 62.
-        for (count, interval) in
-            [(1, (1, 1)), (7, (1, 7)), (9, (1, 9)), (10, (2, 9)), (12, (2, 11)), (30, (9, 22)), (100, (39, 62))]
-        {
-            assert_eq!(median_interval(&counted(count)), (f64::from(interval.0), f64::from(interval.1)), "{count}");
+        for (count, interval) in [
+            (1, (1, 1)),
+            (7, (1, 7)),
+            (9, (1, 9)),
+            (10, (2, 9)),
+            (12, (2, 11)),
+            (30, (9, 22)),
+            (100, (39, 62)),
+        ] {
+            assert_eq!(
+                median_interval(&counted(count)),
+                (f64::from(interval.0), f64::from(interval.1)),
+                "{count}"
+            );
         }
         let (found, (least, most)) = ratio(&counted(30), &[10.0; 30]);
         assert_eq!((found, least, most), (1.55, 0.9, 2.2));
-        assert_eq!((geometric_mean(&[2.0, 0.5]), geometric_mean(&[])), (Some(1.0), None));
+        assert_eq!(
+            (geometric_mean(&[2.0, 0.5]), geometric_mean(&[])),
+            (Some(1.0), None)
+        );
     }
 }

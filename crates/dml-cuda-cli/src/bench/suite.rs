@@ -59,7 +59,9 @@ pub enum Lengths {
 static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let line = |line| serde_json::from_str(line).expect("a test reads every line");
     let mut cases: Vec<Case> = include_str!("suite.jsonl").lines().map(line).collect();
-    cases.iter_mut().for_each(|case| case.dispatches = case.work.as_ref().map_or(1, |work| dispatches(work.bytes)));
+    cases.iter_mut().for_each(|case| {
+        case.dispatches = case.work.as_ref().map_or(1, |work| dispatches(work.bytes))
+    });
     cases
 });
 
@@ -97,22 +99,38 @@ pub fn of_tier(tier: Tier) -> Vec<Case> {
 
 /// Every case that is timed, of any size and at odd addresses too, for a cold L2.
 pub fn cold() -> Vec<Case> {
-    let large = |case: &&Case| !case.is_baseline() || case.work.as_ref().is_some_and(|work| work.case == "512 MiB");
-    let is_timed = |case: &&Case| case.work.is_some() && (case.descriptor.is_some() || case.is_baseline());
+    let large = |case: &&Case| {
+        !case.is_baseline()
+            || case
+                .work
+                .as_ref()
+                .is_some_and(|work| work.case == "512 MiB")
+    };
+    let is_timed =
+        |case: &&Case| case.work.is_some() && (case.descriptor.is_some() || case.is_baseline());
     let mut cases = between_baselines(all().filter(is_timed).filter(large));
     // Queued one by one, a launch alone would be timed with its way to the GPU.
-    cases.iter_mut().for_each(|case| case.dispatches = case.dispatches.max(10));
+    cases
+        .iter_mut()
+        .for_each(|case| case.dispatches = case.dispatches.max(10));
     cases
 }
 
 /// The cases that ONNX can express.
 pub fn of_onnx(tier: Tier) -> Vec<Case> {
-    all().filter(|case| case.is_in(tier) && case.onnx.is_some()).cloned().collect()
+    all()
+        .filter(|case| case.is_in(tier) && case.onnx.is_some())
+        .cloned()
+        .collect()
 }
 
 fn between_baselines<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<Case> {
     let mut cases: Vec<Case> = cases.cloned().collect();
-    let baselines: Vec<Case> = cases.iter().filter(|case| case.is_baseline()).cloned().collect();
+    let baselines: Vec<Case> = cases
+        .iter()
+        .filter(|case| case.is_baseline())
+        .cloned()
+        .collect();
     cases.extend(baselines);
     cases
 }
@@ -136,8 +154,15 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
         Ok(())
     };
     unfinished::fill(folder, fill).map_err(|error| format!("{}: {error}", shown_path(folder)))?;
-    let models = written.iter().filter(|name| name.ends_with(".json")).count();
-    say!("Suite '{}' written to '{}': {models} models", id(Some(tier)), shown_path(folder))?;
+    let models = written
+        .iter()
+        .filter(|name| name.ends_with(".json"))
+        .count();
+    say!(
+        "Suite '{}' written to '{}': {models} models",
+        id(Some(tier)),
+        shown_path(folder)
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -147,21 +172,31 @@ impl Case {
     }
 
     pub fn is_baseline(&self) -> bool {
-        self.work.as_ref().is_some_and(|work| work.mode.is_baseline())
+        self.work
+            .as_ref()
+            .is_some_and(|work| work.mode.is_baseline())
     }
 
     pub fn is_in_place(&self) -> bool {
-        self.work.as_ref().is_some_and(|work| work.mode == Mode::InPlace)
+        self.work
+            .as_ref()
+            .is_some_and(|work| work.mode == Mode::InPlace)
     }
 
     /// Whether it is asked for by a part of its name in files or in reports.
     pub fn is_wanted(&self, only: &str) -> bool {
-        self.name.contains(only) || self.work.as_ref().is_some_and(|work| work.case.contains(only))
+        self.name.contains(only)
+            || self
+                .work
+                .as_ref()
+                .is_some_and(|work| work.case.contains(only))
     }
 
     /// The descriptor's members; null without one.
     fn members(&self) -> &Value {
-        self.descriptor.as_ref().map_or(&Value::Null, |descriptor| &descriptor["desc"])
+        self.descriptor
+            .as_ref()
+            .map_or(&Value::Null, |descriptor| &descriptor["desc"])
     }
 
     pub fn output_bytes(&self) -> u64 {
@@ -171,15 +206,28 @@ impl Case {
     /// The sizes of the first dimension and of the axis, and the number of lengths, which are 0 for fills.
     fn sizes(&self) -> [u64; 3] {
         let (desc, lengths) = (self.members(), &self.members()["SequenceLengthsTensor"]);
-        let (sizes, width) = (&desc["InputTensor"]["Sizes"], if lengths["DataType"] == "UINT64" { 8 } else { 4 });
+        let (sizes, width) = (
+            &desc["InputTensor"]["Sizes"],
+            if lengths["DataType"] == "UINT64" {
+                8
+            } else {
+                4
+            },
+        );
         let axis = &sizes[number(&desc["Axis"]) as usize];
-        [number(&sizes[0]), number(axis), number(&lengths["TotalTensorSizeInBytes"]) / width]
+        [
+            number(&sizes[0]),
+            number(axis),
+            number(&lengths["TotalTensorSizeInBytes"]) / width,
+        ]
     }
 
     /// The descriptor, read as that of a model.
     pub fn desc(&self) -> Result<OperatorDesc, String> {
         let text = json!({ "dispatchables": { "case": self.descriptor } }).to_string();
-        let (_, desc) = model::read_dispatchables(&json::parse(&text)?)?.pop().ok_or("it has no descriptor")?;
+        let (_, desc) = model::read_dispatchables(&json::parse(&text)?)?
+            .pop()
+            .ok_or("it has no descriptor")?;
         desc
     }
 
@@ -190,7 +238,13 @@ impl Case {
         let length: &mut dyn FnMut(u64) -> u64 = match self.lengths {
             Lengths::Random => &mut |_| random(&mut state) % lengths,
             Lengths::ThreeQuarters => &mut |_| axis * 3 / 4,
-            Lengths::InTurn => &mut |n| if n.is_multiple_of(2) { n / 2 % lengths } else { axis - n / 2 % lengths },
+            Lengths::InTurn => &mut |n| {
+                if n.is_multiple_of(2) {
+                    n / 2 % lengths
+                } else {
+                    axis - n / 2 % lengths
+                }
+            },
             Lengths::OverLong => &mut |n| n,
         };
         (0..count).map(|n| length(n) as u32).collect()
@@ -202,13 +256,18 @@ impl Case {
         let values = memory(&self.members()["InputTensor"], self.work.is_none());
         let text = json!([what, values, self.misaligned]).to_string();
         let lengths = self.lengths();
-        schema::checksum(text.bytes().chain(bytemuck::cast_slice(&lengths).iter().copied()))
+        schema::checksum(
+            text.bytes()
+                .chain(bytemuck::cast_slice(&lengths).iter().copied()),
+        )
     }
 
     /// The model and the files that it reads: names and bytes. A model times its dispatchable on memory of zeros, with
     /// lengths from a file; or it counts values up and writes its output to a file of its name.
     pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
-        let Some(descriptor) = &self.descriptor else { return Ok(Vec::new()) };
+        let Some(descriptor) = &self.descriptor else {
+            return Ok(Vec::new());
+        };
         let (name, is_timed, mut files) = (&self.name, self.work.is_some(), Vec::new());
         let desc = self.members();
         let mut resources = json!({ "Out": memory(&desc["OutputTensor"], false) });
@@ -224,17 +283,28 @@ impl Case {
             bindings["SequenceLengthsTensor"] = json!("Lengths");
             resources["Lengths"] = if is_timed {
                 // By all that they depend on: several models read one file.
-                let file = format!("lengths.{}.npy", self.sizes().map(|size| size.to_string()).join("."));
+                let file = format!(
+                    "lengths.{}.npy",
+                    self.sizes().map(|size| size.to_string()).join(".")
+                );
                 let bytes = bytemuck::cast_slice(&lengths);
-                files.push((file.clone(), npy::write(TensorDataType::UInt32, &[lengths.len() as u64], bytes)?));
+                files.push((
+                    file.clone(),
+                    npy::write(TensorDataType::UInt32, &[lengths.len() as u64], bytes)?,
+                ));
                 json!({ "initialValues": { "sourcePath": file } })
             } else {
                 json!({ "initialValuesDataType": tensor["DataType"], "initialValues": lengths })
             };
         }
         let dispatch = json!({ "type": "dispatch", "dispatchable": name, "bindings": bindings });
-        let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": format!("{name}.bin") });
-        let commands = if is_timed { vec![dispatch] } else { vec![dispatch, write] };
+        let write =
+            json!({ "type": "writeFile", "resource": "Out", "targetPath": format!("{name}.bin") });
+        let commands = if is_timed {
+            vec![dispatch]
+        } else {
+            vec![dispatch, write]
+        };
         let model = json!({ "resources": resources, "dispatchables": { name: descriptor }, "commands": commands });
         let text = serde_json::to_string_pretty(&model).map_err(|error| error.to_string())?;
         files.push((format!("{name}.json"), text.into_bytes()));
@@ -246,7 +316,12 @@ impl Case {
 fn memory(tensor: &Value, is_counted: bool) -> Value {
     let data_type = &tensor["DataType"];
     if is_counted {
-        let count: u64 = tensor["Sizes"].as_array().into_iter().flatten().map(number).product();
+        let count: u64 = tensor["Sizes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(number)
+            .product();
         let values = json!({ "valueCount": count, "valueStart": 0, "valueDelta": 1 });
         return json!({ "initialValuesDataType": data_type, "initialValues": values });
     }
@@ -277,10 +352,15 @@ mod tests {
     fn counted(case: &Case) -> u64 {
         let (desc, lengths) = (reversal(case).expect("in place"), case.lengths());
         let (sizes, axis) = (&desc.input_tensor.sizes, desc.axis as usize);
-        let strides = desc.sequence_lengths_tensor.strides.as_deref().expect("written out");
+        let strides = desc
+            .sequence_lengths_tensor
+            .strides
+            .as_deref()
+            .expect("written out");
         let width = u64::from(desc.input_tensor.data_type.size_in_bits() / 8);
         let elements: u64 = sizes.iter().map(|&size| u64::from(size)).product();
-        let mut is_moved = vec![false; ((case.misaligned + elements * width) / SECTOR + 1) as usize];
+        let mut is_moved =
+            vec![false; ((case.misaligned + elements * width) / SECTOR + 1) as usize];
         for n in 0..elements {
             let (mut rest, mut t, mut place) = (n, 0, 0);
             for d in (0..sizes.len()).rev() {
@@ -296,13 +376,21 @@ mod tests {
                 is_moved[((begin + width - 1) / SECTOR) as usize] = true;
             }
         }
-        lengths.len() as u64 * 4 + 2 * SECTOR * is_moved.iter().filter(|&&moved| moved).count() as u64
+        lengths.len() as u64 * 4
+            + 2 * SECTOR * is_moved.iter().filter(|&&moved| moved).count() as u64
     }
 
     fn count_in_place(most: u64) -> usize {
         let cases = all().filter(|case| case.is_in_place() && case.output_bytes() <= most);
         cases
-            .map(|case| assert_eq!(case.work.as_ref().map(|work| work.bytes), Some(counted(case)), "{}", case.name))
+            .map(|case| {
+                assert_eq!(
+                    case.work.as_ref().map(|work| work.bytes),
+                    Some(counted(case)),
+                    "{}",
+                    case.name
+                )
+            })
             .count()
     }
 
@@ -340,20 +428,46 @@ mod tests {
             assert_eq!(case.tier, tier.filter(|_| case.misaligned == 0), "{name}");
             let Some(work) = work else { continue };
             let data_type = output.data_type;
-            assert_eq!(work.data_type, format!("{}{}", data_type.name()[..1].to_lowercase(), data_type.size_in_bits()));
+            assert_eq!(
+                work.data_type,
+                format!(
+                    "{}{}",
+                    data_type.name()[..1].to_lowercase(),
+                    data_type.size_in_bits()
+                )
+            );
             assert!(
-                name.ends_with(&format!(".{}.{}", work.data_type, work.mode.to_string().replace(' ', "_"))),
+                name.ends_with(&format!(
+                    ".{}.{}",
+                    work.data_type,
+                    work.mode.to_string().replace(' ', "_")
+                )),
                 "{name}"
             );
             let Some(reverse) = reversal(case) else {
-                assert_eq!((work.mode, work.side_by_side), (Mode::Fill, false), "{name}");
+                assert_eq!(
+                    (work.mode, work.side_by_side),
+                    (Mode::Fill, false),
+                    "{name}"
+                );
                 continue;
             };
             let (sizes, lengths) = (&reverse.input_tensor.sizes, reverse.sequence_lengths_tensor);
-            let innermost = sizes.iter().rposition(|&size| size > 1).expect("more than one element");
-            assert_eq!(work.side_by_side, lengths.strides.expect("written out")[innermost] > 0, "{name}");
+            let innermost = sizes
+                .iter()
+                .rposition(|&size| size > 1)
+                .expect("more than one element");
+            assert_eq!(
+                work.side_by_side,
+                lengths.strides.expect("written out")[innermost] > 0,
+                "{name}"
+            );
             if work.mode == Mode::Copy {
-                assert_eq!(work.bytes, lengths.total_tensor_size_in_bytes + 2 * case.output_bytes(), "{name}");
+                assert_eq!(
+                    work.bytes,
+                    lengths.total_tensor_size_in_bytes + 2 * case.output_bytes(),
+                    "{name}"
+                );
             }
             // A row of a comparison is equal work: ONNX's lengths take 8 bytes each, but count as 4.
             if let Some(node) = &case.onnx {
@@ -362,9 +476,18 @@ mod tests {
                 assert!(sizes[shape.len()..].iter().all(|&size| size == 1), "{name}");
             }
         }
-        let counts = [of_tier(Tier::Quick), of_tier(Tier::Full), of_onnx(Tier::Quick), cold()].map(|cases| cases.len());
+        let counts = [
+            of_tier(Tier::Quick),
+            of_tier(Tier::Full),
+            of_onnx(Tier::Quick),
+            cold(),
+        ]
+        .map(|cases| cases.len());
         assert_eq!(counts, [245, 343, 61, 315]);
-        assert_eq!([64, 1 << 20, 1 << 30, 1 << 40].map(dispatches), [1000, 793, 4, 1]);
+        assert_eq!(
+            [64, 1 << 20, 1 << 30, 1 << 40].map(dispatches),
+            [1000, 793, 4, 1]
+        );
     }
 
     /// Runs with a cold L2 are compared with what an older bench recorded.
@@ -380,6 +503,9 @@ mod tests {
             cases.map(|work| (work.name(), work.bytes)).collect()
         };
         let recorded = of(record.cases.into_iter().map(|timed| timed.work).collect());
-        assert_eq!(of(cold().into_iter().filter_map(|case| case.work).collect()), recorded);
+        assert_eq!(
+            of(cold().into_iter().filter_map(|case| case.work).collect()),
+            recorded
+        );
     }
 }

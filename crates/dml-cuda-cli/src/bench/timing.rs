@@ -21,7 +21,8 @@ const NOT_TRIED: &str = "not tried, because three cases in a row took more than 
 
 pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let in_file = |error: String| format!("{}: {error}", shown_path(&options.output));
-    whole_file::can_write_result(&options.output, options.overwrite, Run::is_at).map_err(in_file)?;
+    whole_file::can_write_result(&options.output, options.overwrite, Run::is_at)
+        .map_err(in_file)?;
     // An older run stays until this one is complete.
     let replaces = !is_printed(options) && options.output.exists();
     process::end_on_signals();
@@ -35,13 +36,26 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     if cases.is_empty() {
         let parts: Vec<&str> = all.iter().flat_map(|case| case.name.split('.')).collect();
         let nearest = or_nearest(only, &parts);
-        return Err(format!("--only '{only}' is in the name of no case that this runner times{nearest}"));
+        return Err(format!(
+            "--only '{only}' is in the name of no case that this runner times{nearest}"
+        ));
     }
     let suite = suite::id(Some(options.tier).filter(|_| !options.cold_l2));
     let (machine, samples) = (machine::host(), options.samples);
     // Baselines are there twice.
-    let planned = cases.iter().map(|case| &case.name).collect::<BTreeSet<_>>().len();
-    let mut run = Run { schema: SCHEMA, suite, machine, samples, planned, ..Run::default() };
+    let planned = cases
+        .iter()
+        .map(|case| &case.name)
+        .collect::<BTreeSet<_>>()
+        .len();
+    let mut run = Run {
+        schema: SCHEMA,
+        suite,
+        machine,
+        samples,
+        planned,
+        ..Run::default()
+    };
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let progress = ProgressBar::new(cases.len() as u64).with_style(style);
@@ -50,11 +64,16 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let (mut is_behind, mut timeouts) = (false, 0);
     for case in &cases {
         progress.set_message(case.name.clone());
-        let tried = if timeouts < 3 { runner.answer(case) } else { Err(NOT_TRIED.to_owned()) };
+        let tried = if timeouts < 3 {
+            runner.answer(case)
+        } else {
+            Err(NOT_TRIED.to_owned())
+        };
         let answer = tried.and_then(|answer| match &device {
-            Some(first) if *first != answer.device => {
-                Err(format!("it ran on {}, but must run on {first} as the cases before it", answer.device))
-            }
+            Some(first) if *first != answer.device => Err(format!(
+                "it ran on {}, but must run on {first} as the cases before it",
+                answer.device
+            )),
             _ => Ok(answer),
         });
         if process::is_interrupted() {
@@ -68,11 +87,19 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
             device = answer.as_ref().ok().map(|answer| answer.device.clone());
             run.machine.device = device.clone().unwrap_or_default();
             run.timing = runner.describe(&mut run.machine, case);
-            let on = if run.machine.device.is_empty() { "" } else { " on " };
+            let on = if run.machine.device.is_empty() {
+                ""
+            } else {
+                " on "
+            };
             run.label = format!("{}{on}{}", run.machine.tool, run.machine.device);
         }
         // An error that several cases have is printed once.
-        if let Some(error) = answer.as_ref().err().filter(|error| failures.insert((*error).clone())) {
+        if let Some(error) = answer
+            .as_ref()
+            .err()
+            .filter(|error| failures.insert((*error).clone()))
+        {
             progress.suspend(|| complain!("WARNING: {}: {error}", case.name));
         }
         add(&mut run, case, answer);
@@ -80,7 +107,9 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
             let failure = write(&run, &mut written, options, false).err();
             is_behind = failure.is_some();
             if let Some(error) = failure.filter(|error| failures.insert(error.clone())) {
-                progress.suspend(|| complain!("WARNING: {}; the next case writes again", in_file(error)));
+                progress.suspend(|| {
+                    complain!("WARNING: {}; the next case writes again", in_file(error))
+                });
             }
         }
         advance(&progress);
@@ -88,11 +117,15 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     progress.finish_and_clear();
     if is_behind || (replaces || is_printed(options)) && !process::is_interrupted() {
         let text = run.to_json()?;
-        write(&run, &mut written, options, replaces)
-            .map_err(|error| in_file(error + &whole_file::save_elsewhere(&options.output, text.as_bytes())))?;
+        write(&run, &mut written, options, replaces).map_err(|error| {
+            in_file(error + &whole_file::save_elsewhere(&options.output, text.as_bytes()))
+        })?;
     } else if process::is_interrupted() && written.is_none() && run.missing() < run.planned {
         // The older run stays, and a pipe gets whole runs only.
-        complain!("NOTE: interrupted{}", whole_file::save_elsewhere(&options.output, run.to_json()?.as_bytes()));
+        complain!(
+            "NOTE: interrupted{}",
+            whole_file::save_elsewhere(&options.output, run.to_json()?.as_bytes())
+        );
     }
     ended(&run, options)
 }
@@ -119,7 +152,14 @@ fn add(run: &mut Run, case: &Case, answer: Result<Answer, String>) {
         dispatches: case.dispatches,
         ..Answer::default()
     });
-    let Answer { outcome, dispatches, kernel, baseline, notes, .. } = answer;
+    let Answer {
+        outcome,
+        dispatches,
+        kernel,
+        baseline,
+        notes,
+        ..
+    } = answer;
     for note in notes.into_iter().filter(|note| !note.is_empty()) {
         if !run.notes.contains(&note) {
             run.notes.push(note);
@@ -129,13 +169,31 @@ fn add(run: &mut Run, case: &Case, answer: Result<Answer, String>) {
         (None, _) => run.planned -= 1,
         (Some(written), None) => {
             let expected_to_differ = case.lengths == Lengths::OverLong;
-            run.outputs.insert(case.name.clone(), Output { model: case.model(), written, expected_to_differ });
+            run.outputs.insert(
+                case.name.clone(),
+                Output {
+                    model: case.model(),
+                    written,
+                    expected_to_differ,
+                },
+            );
         }
-        (Some(outcome), Some(work)) => match run.cases.iter_mut().find(|timed| timed.work.name() == work.name()) {
+        (Some(outcome), Some(work)) => match run
+            .cases
+            .iter_mut()
+            .find(|timed| timed.work.name() == work.name())
+        {
             Some(earlier) => earlier.outcome.add(outcome),
             None => {
                 let (work, model) = (work.clone(), case.model());
-                run.cases.push(Timed { work, model, dispatches, outcome, kernel, baseline });
+                run.cases.push(Timed {
+                    work,
+                    model,
+                    dispatches,
+                    outcome,
+                    kernel,
+                    baseline,
+                });
             }
         },
     }
@@ -143,23 +201,39 @@ fn add(run: &mut Run, case: &Case, answer: Result<Answer, String>) {
 
 fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
     if process::is_interrupted() {
-        complain!("NOTE: interrupted, {} of {} cases are missing", run.missing(), run.planned);
+        complain!(
+            "NOTE: interrupted, {} of {} cases are missing",
+            run.missing(),
+            run.planned
+        );
         return Ok(ExitCode::from(process::exit_code() as u8));
     }
-    let outcomes =
-        run.cases.iter().map(|timed| &timed.outcome).chain(run.outputs.values().map(|output| &output.written));
+    let outcomes = run
+        .cases
+        .iter()
+        .map(|timed| &timed.outcome)
+        .chain(run.outputs.values().map(|output| &output.written));
     let count = |is_wanted: fn(&&Outcome) -> bool| outcomes.clone().filter(is_wanted).count();
     let cases = count(|outcome| outcome.has_samples());
     let outputs = count(|outcome| matches!(outcome, Outcome::Bytes(_)));
     let failed = count(|outcome| outcome.is_failure());
     if !is_printed(options) {
         let (label, path) = (&run.label, shown_path(&options.output));
-        say!("Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed")?;
+        say!(
+            "Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed"
+        )?;
     }
     if run.planned == 0 {
-        return Err(format!("{} refused every case; the run's notes say why", run.machine.tool));
+        return Err(format!(
+            "{} refused every case; the run's notes say why",
+            run.machine.tool
+        ));
     }
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Whether the file is not what this bench wrote last. A file that cannot be read tells nothing.
@@ -168,14 +242,26 @@ fn is_changed(written: Option<&str>, path: &Path) -> bool {
 }
 
 /// Writes the run, over what this bench wrote of it before, or over an older one.
-fn write(run: &Run, written: &mut Option<String>, options: &Bench, replaces: bool) -> Result<(), String> {
+fn write(
+    run: &Run,
+    written: &mut Option<String>,
+    options: &Bench,
+    replaces: bool,
+) -> Result<(), String> {
     if !replaces && !is_printed(options) && is_changed(written.as_deref(), &options.output) {
-        return Err("another program has written it, but must stay as this bench wrote it".to_owned());
+        return Err(
+            "another program has written it, but must stay as this bench wrote it".to_owned(),
+        );
     }
     let text = run.to_json()?;
     match written {
         Some(_) => whole_file::write_own(&options.output, text.as_bytes())?,
-        None => whole_file::write_result(&options.output, text.as_bytes(), options.overwrite, Run::is_at)?,
+        None => whole_file::write_result(
+            &options.output,
+            text.as_bytes(),
+            options.overwrite,
+            Run::is_at,
+        )?,
     }
     *written = Some(text);
     Ok(())

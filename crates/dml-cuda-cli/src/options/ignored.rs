@@ -15,16 +15,24 @@ const VALUES: &str = "q:queue_type c:pix_capture_type o:pix_capture_name post_di
 
 /// The letters and names of one of the lists.
 fn named(list: &'static str) -> impl Iterator<Item = (Option<char>, &'static str)> {
-    list.split(' ')
-        .map(|word| word.split_once(':').map_or((None, word), |(letter, name)| (letter.chars().next(), name)))
+    list.split(' ').map(|word| {
+        word.split_once(':')
+            .map_or((None, word), |(letter, name)| (letter.chars().next(), name))
+    })
 }
 
 /// Adds them to a command, hidden.
 pub fn accepted_by(command: Command) -> Command {
-    let hidden = |(short, name): (Option<char>, &'static str)| Arg::new(name).long(name).short(short).hide(true);
+    let hidden = |(short, name): (Option<char>, &'static str)| {
+        Arg::new(name).long(name).short(short).hide(true)
+    };
     // Also `=true` and `=false`.
     let switch = |arg: Arg| {
-        let arg = arg.action(Set).num_args(0..=1).require_equals(true).value_parser(BoolishValueParser::new());
+        let arg = arg
+            .action(Set)
+            .num_args(0..=1)
+            .require_equals(true)
+            .value_parser(BoolishValueParser::new());
         arg.default_value("false").default_missing_value("true")
     };
     let switches = named(SWITCHES).map(hidden).map(switch);
@@ -39,5 +47,8 @@ pub fn given(matches: &ArgMatches) -> Vec<&'static str> {
         value.is_some_and(|value| *name != "post_dispatch_barriers" || value == "none")
     };
     let names = |list| named(list).map(|(_, name)| name);
-    names(SWITCHES).filter(|name| matches.get_flag(name)).chain(names(VALUES).filter(has_value)).collect()
+    names(SWITCHES)
+        .filter(|name| matches.get_flag(name))
+        .chain(names(VALUES).filter(has_value))
+        .collect()
 }

@@ -27,7 +27,9 @@ pub fn tell(format: Format, event: &Value, text: impl Display) -> Result<(), Str
 pub fn device(device: &Device, graph: bool, options: CompileOptions) -> Value {
     let properties = device.cuda_properties();
     let timing = match properties {
-        Some(_) if graph => "events on the GPU around the launches of an iteration, which are one CUDA graph",
+        Some(_) if graph => {
+            "events on the GPU around the launches of an iteration, which are one CUDA graph"
+        }
         Some(_) => "events on the GPU around launches that are queued one by one",
         None => "the host's clock around the dispatches of an iteration",
     };
@@ -55,16 +57,28 @@ pub fn of_kernels(options: CompileOptions, graph: bool) -> &'static str {
 
 /// The CUDA version of a driver.
 pub fn cuda_version(properties: &dml_cuda::Properties) -> String {
-    format!("CUDA {}.{}", properties.driver_version / 1000, properties.driver_version % 1000 / 10)
+    format!(
+        "CUDA {}.{}",
+        properties.driver_version / 1000,
+        properties.driver_version % 1000 / 10
+    )
 }
 
 /// The kernel that a dispatch of buffers takes, with its variant. Empty on a CPU, and where nothing moves.
 pub fn kernel_of(operator: &CompiledOperator, in_place: bool) -> String {
     let explanation = operator.explain();
-    let Some(mode) = explanation.modes.iter().find(|mode| mode.in_place == in_place) else {
+    let Some(mode) = explanation
+        .modes
+        .iter()
+        .find(|mode| mode.in_place == in_place)
+    else {
         return String::new();
     };
-    match mode.kernels.iter().find(|kernel| matches!(kernel.outcome, Outcome::Chosen(_))) {
+    match mode
+        .kernels
+        .iter()
+        .find(|kernel| matches!(kernel.outcome, Outcome::Chosen(_)))
+    {
         Some(chosen) if chosen.variant.is_empty() => chosen.kernel.clone(),
         Some(chosen) => format!("{}, {}", chosen.kernel, chosen.variant),
         None => String::new(),
@@ -89,13 +103,22 @@ pub fn dispatched(name: &str, samples: &Samples, repeat: u32, kernel: &str) -> V
 }
 
 /// Prints the elements of a resource.
-pub fn print(format: Format, name: &str, bytes: &[u8], data_type: TensorDataType, verbose: bool) -> Result<(), String> {
+pub fn print(
+    format: Format,
+    name: &str,
+    bytes: &[u8],
+    data_type: TensorDataType,
+    verbose: bool,
+) -> Result<(), String> {
     let width = (data_type.size_in_bits() / 8) as usize;
     let elements = bytes.chunks_exact(width).map(from_bytes).enumerate();
     let index_width = elements.len().to_string().len();
     let (begin, between, end) = match format {
         Format::Json => {
-            let begin = format!(r#"{{"event":"print","resource":{},"type":"{data_type}","values":["#, json!(name));
+            let begin = format!(
+                r#"{{"event":"print","resource":{},"type":"{data_type}","values":["#,
+                json!(name)
+            );
             (begin, ",", "]}")
         }
         Format::Text if verbose => (format!("Resource '{}':\n", shown(name)), "\n", "\n"),
@@ -107,7 +130,9 @@ pub fn print(format: Format, name: &str, bytes: &[u8], data_type: TensorDataType
             let number = Number::new(element, data_type);
             let text = match format {
                 Format::Json => number.shortest(data_type),
-                Format::Text if verbose => format!("[{n:index_width$}] {number} (0x{element:0$X})", width * 2),
+                Format::Text if verbose => {
+                    format!("[{n:index_width$}] {number} (0x{element:0$X})", width * 2)
+                }
                 Format::Text => number.to_string(),
             };
             write!(out, "{}{text}", if n == 0 { "" } else { between })?;

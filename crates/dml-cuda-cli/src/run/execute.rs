@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use dml_cuda::{Buffer, BufferBinding, CompiledOperator, Device, OperatorDesc, Stream, TensorDataType};
+use dml_cuda::{
+    Buffer, BufferBinding, CompiledOperator, Device, OperatorDesc, Stream, TensorDataType,
+};
 use serde_json::json;
 
 use super::events::{self, tell};
@@ -44,21 +46,36 @@ impl<'a> Executor<'a> {
     pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
         let chosen = device.compile_options();
         let event = events::device(device, options.uses_graph(), chosen);
-        tell(options.format, &event, format_args!("Running on '{}'", device.name()))?;
+        tell(
+            options.format,
+            &event,
+            format_args!("Running on '{}'", device.name()),
+        )?;
         let mut operators = HashMap::new();
         for dispatchable in model.dispatchables {
             let name = dispatchable.name;
-            let operator = device.create_operator(dispatchable.desc).map_err(|errors| {
-                let lines: Vec<String> = errors.errors().iter().map(|error| format!("\n  {error}")).collect();
-                format!("dispatchable '{}' is rejected:{}", shown(&name), lines.concat())
-            })?;
+            let operator = device
+                .create_operator(dispatchable.desc)
+                .map_err(|errors| {
+                    let lines: Vec<String> = errors
+                        .errors()
+                        .iter()
+                        .map(|error| format!("\n  {error}"))
+                        .collect();
+                    format!(
+                        "dispatchable '{}' is rejected:{}",
+                        shown(&name),
+                        lines.concat()
+                    )
+                })?;
             if options.format == Format::Text {
                 say!("{}", dispatchable.compiling)?;
             }
             // Timed after the creation, as in DxDispatch.
             let started = Instant::now();
             let compiled = device.compile_operator(&operator);
-            let compiled = compiled.map_err(|error| format!("dispatchable '{}': {error}", shown(&name)))?;
+            let compiled =
+                compiled.map_err(|error| format!("dispatchable '{}': {error}", shown(&name)))?;
             let milliseconds = started.elapsed().as_secs_f64() * 1e3;
             if options.format == Format::Json || options.timing_verbosity > 0 {
                 let event = json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds });
@@ -71,43 +88,93 @@ impl<'a> Executor<'a> {
         let mut told = Instant::now();
         let mut resources = HashMap::new();
         for (name, resource) in model.resources {
-            let failed = |error: dml_cuda::BufferError| format!("resource '{}': {error}", shown(&name));
-            let buffer = device.create_buffer(resource.size_in_bytes).map_err(failed)?;
-            let (mut at, initial_length) = (resource.initial_values_offset, resource.initial_values.length());
+            let failed =
+                |error: dml_cuda::BufferError| format!("resource '{}': {error}", shown(&name));
+            let buffer = device
+                .create_buffer(resource.size_in_bytes)
+                .map_err(failed)?;
+            let (mut at, initial_length) = (
+                resource.initial_values_offset,
+                resource.initial_values.length(),
+            );
             resource.initial_values.write(|part| {
                 buffer.write(at, part).map_err(failed)?;
                 at += part.len() as u64;
                 if told.elapsed() >= Duration::from_secs(2) {
-                    complain!("NOTE: filling resource '{}': {at} of {initial_length} bytes", shown(&name));
+                    complain!(
+                        "NOTE: filling resource '{}': {at} of {initial_length} bytes",
+                        shown(&name)
+                    );
                     told = Instant::now();
                 }
                 Ok::<(), String>(())
             })?;
-            let Resource { data_type, explicit_size, .. } = resource;
-            resources.insert(name, Placed { buffer, data_type, initial_length, explicit_size });
+            let Resource {
+                data_type,
+                explicit_size,
+                ..
+            } = resource;
+            resources.insert(
+                name,
+                Placed {
+                    buffer,
+                    data_type,
+                    initial_length,
+                    explicit_size,
+                },
+            );
         }
         let stream = device.create_stream()?;
-        let executor = Self { options, stream, resources, operators, files_read: model.files };
-        model.commands.iter().enumerate().try_for_each(|(n, (command, place, text))| {
-            executor.command(n, command, text).map_err(|error| format!("{place}: {error}").into())
-        })
+        let executor = Self {
+            options,
+            stream,
+            resources,
+            operators,
+            files_read: model.files,
+        };
+        model
+            .commands
+            .iter()
+            .enumerate()
+            .try_for_each(|(n, (command, place, text))| {
+                executor
+                    .command(n, command, text)
+                    .map_err(|error| format!("{place}: {error}").into())
+            })
     }
 
     fn command(&self, n: usize, command: &Command, text: &str) -> Result<()> {
-        let Options { format, print_commands, .. } = *self.options;
+        let Options {
+            format,
+            print_commands,
+            ..
+        } = *self.options;
         if print_commands {
             let event = json!({ "event": "command_begins", "command": n, "text": text });
             tell(format, &event, format_args!("[StartCmd][{n:4}]\t: {text}"))?;
         }
         let (what, outcome) = match command {
-            Command::Dispatch { dispatchable, bindings } => {
-                (format!("dispatch '{}'", shown(dispatchable)), self.dispatch(dispatchable, bindings))
-            }
-            Command::Print { resource, verbose } => {
-                (format!("print '{}'", shown(resource)), self.print(resource, *verbose))
-            }
-            Command::WriteFile { resource, target_path, dimensions } => {
-                let what = format!("writeFile '{}' to '{}'", shown(resource), shown_path(target_path.as_ref()));
+            Command::Dispatch {
+                dispatchable,
+                bindings,
+            } => (
+                format!("dispatch '{}'", shown(dispatchable)),
+                self.dispatch(dispatchable, bindings),
+            ),
+            Command::Print { resource, verbose } => (
+                format!("print '{}'", shown(resource)),
+                self.print(resource, *verbose),
+            ),
+            Command::WriteFile {
+                resource,
+                target_path,
+                dimensions,
+            } => {
+                let what = format!(
+                    "writeFile '{}' to '{}'",
+                    shown(resource),
+                    shown_path(target_path.as_ref())
+                );
                 (what, self.write_file(resource, target_path, dimensions))
             }
         };
@@ -117,7 +184,11 @@ impl<'a> Executor<'a> {
             // 0 or Windows' E_FAIL, which DxDispatch prints as a signed number.
             let (code, said) = error.map_or(("0x0", ""), |error| ("-0x7fffbffb", error));
             let event = json!({ "event": "command_ends", "command": n, "error": error });
-            tell(format, &event, format_args!("[EndCmd][{n:4}]\t: hr={code:<10} {said}\n"))?;
+            tell(
+                format,
+                &event,
+                format_args!("[EndCmd][{n:4}]\t: hr={code:<10} {said}\n"),
+            )?;
         }
         Ok(outcome?)
     }
@@ -128,10 +199,13 @@ impl<'a> Executor<'a> {
             let point = role.name();
             let source = bindings.get(point).or_else(|| defaults.get(point));
             let source = source.ok_or_else(|| format!("nothing is bound to {point}"))?;
-            self.binding(source).map_err(|error| format!("{point}: {error}"))
+            self.binding(source)
+                .map_err(|error| format!("{point}: {error}"))
         });
         let bound = bound.collect::<Result<Vec<BufferBinding>, String>>()?;
-        let (output, inputs) = bound.split_last().ok_or("nothing is bound to OutputTensor")?;
+        let (output, inputs) = bound
+            .split_last()
+            .ok_or("nothing is bound to OutputTensor")?;
         if self.options.strict {
             refuse_long_lengths(operator.operator().desc(), inputs)?;
         }
@@ -139,9 +213,16 @@ impl<'a> Executor<'a> {
         match self.options.format {
             _ if samples.cpu.is_empty() => {}
             Format::Json => {
-                let in_place = inputs.first().is_some_and(|input| input.buffer.same_as(&output.buffer));
+                let in_place = inputs
+                    .first()
+                    .is_some_and(|input| input.buffer.same_as(&output.buffer));
                 let kernel = events::kernel_of(operator, in_place);
-                events::line(&events::dispatched(name, &samples, self.options.dispatch_repeat, &kernel))?;
+                events::line(&events::dispatched(
+                    name,
+                    &samples,
+                    self.options.dispatch_repeat,
+                    &kernel,
+                ))?;
             }
             Format::Text => report(name, &samples, self.options)?,
         }
@@ -159,58 +240,107 @@ impl<'a> Executor<'a> {
         let table = operator.bind(inputs, output)?;
         // DxDispatch records the dispatches of an iteration into one command list. A graph has at least one.
         let mut graph = None;
-        if operator.device().ordinal().is_some() && options.uses_graph() && options.dispatch_repeat > 0 {
+        if operator.device().ordinal().is_some()
+            && options.uses_graph()
+            && options.dispatch_repeat > 0
+        {
             if options.dispatch_repeat > MOST_IN_A_GRAPH {
-                let required = format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
-                return Err(format!("dispatch_repeat is {}, but must be {required}", options.dispatch_repeat).into());
+                let required =
+                    format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
+                return Err(format!(
+                    "dispatch_repeat is {}, but must be {required}",
+                    options.dispatch_repeat
+                )
+                .into());
             }
-            graph = Some(operator.device().record_graph((0..options.dispatch_repeat).map(|_| &table))?);
+            graph = Some(
+                operator
+                    .device()
+                    .record_graph((0..options.dispatch_repeat).map(|_| &table))?,
+            );
         }
         let mut samples = Samples::default();
         let started = Instant::now();
         let interval = Duration::from_millis(options.dispatch_interval.into());
         let more = |done: u32| match options.milliseconds_to_run {
-            Some(milliseconds) => done == 0 || started.elapsed() < Duration::from_millis(milliseconds.into()),
+            Some(milliseconds) => {
+                done == 0 || started.elapsed() < Duration::from_millis(milliseconds.into())
+            }
             None => done < options.dispatch_iterations,
         };
         let mut begun: Option<Instant> = None;
         while more(samples.cpu.len() as u32) {
-            std::thread::sleep(begun.map_or(Duration::ZERO, |begun| interval.saturating_sub(begun.elapsed())));
+            std::thread::sleep(begun.map_or(Duration::ZERO, |begun| {
+                interval.saturating_sub(begun.elapsed())
+            }));
             begun = Some(Instant::now());
-            samples.add(options.dispatch_repeat, &self.stream, graph.as_mut(), || {
-                Ok((0..options.dispatch_repeat).try_for_each(|_| table.dispatch(&self.stream))?)
-            })?;
+            samples.add(
+                options.dispatch_repeat,
+                &self.stream,
+                graph.as_mut(),
+                || Ok((0..options.dispatch_repeat).try_for_each(|_| table.dispatch(&self.stream))?),
+            )?;
         }
-        let most = options.max_gpu_time_measurements.map_or(usize::MAX, |most| most as usize);
+        let most = options
+            .max_gpu_time_measurements
+            .map_or(usize::MAX, |most| most as usize);
         samples.gpu.drain(..samples.gpu.len().saturating_sub(most));
         Ok(samples)
     }
 
     fn binding(&self, source: &Source) -> Result<BufferBinding> {
-        let Placed { buffer, data_type, .. } = &self.resources[&source.resource];
+        let Placed {
+            buffer, data_type, ..
+        } = &self.resources[&source.resource];
         let offset = source.offset_in_bytes(*data_type);
-        let offset = offset.ok_or_else(|| format!("elementOffset {} is past 2^64 bytes", source.offset))?;
-        Ok(BufferBinding::range(buffer, offset, buffer.size_in_bytes().saturating_sub(offset)))
+        let offset =
+            offset.ok_or_else(|| format!("elementOffset {} is past 2^64 bytes", source.offset))?;
+        Ok(BufferBinding::range(
+            buffer,
+            offset,
+            buffer.size_in_bytes().saturating_sub(offset),
+        ))
     }
 
     fn print(&self, name: &str, verbose: bool) -> Result<()> {
         let placed = &self.resources[name];
         let without = "a list of mixed types cannot be printed: its elements have no common type";
         let data_type = placed.data_type.ok_or(without)?;
-        let bytes: Vec<u8> = placed.buffer.read_elements(placed.initial_length as usize)?;
-        Ok(events::print(self.options.format, name, &bytes, data_type, verbose)?)
+        let bytes: Vec<u8> = placed
+            .buffer
+            .read_elements(placed.initial_length as usize)?;
+        Ok(events::print(
+            self.options.format,
+            name,
+            &bytes,
+            data_type,
+            verbose,
+        )?)
     }
 
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
         let placed = &self.resources[name];
-        let path = self.options.output_path.clone().unwrap_or_default().join(separated(target_path));
-        let is_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
+        let path = self
+            .options
+            .output_path
+            .clone()
+            .unwrap_or_default()
+            .join(separated(target_path));
+        let is_npy = path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         // A raw file holds the whole resource. An array holds its elements without the padding to 4 bytes.
         let whole = !is_npy || placed.explicit_size;
-        let length = if whole { placed.buffer.size_in_bytes() } else { placed.initial_length };
+        let length = if whole {
+            placed.buffer.size_in_bytes()
+        } else {
+            placed.initial_length
+        };
         let mut bytes: Vec<u8> = placed.buffer.read_elements(length as usize)?;
         if is_npy {
-            let data_type = placed.data_type.ok_or("a list of mixed types cannot be written as an array")?;
+            let data_type = placed
+                .data_type
+                .ok_or("a list of mixed types cannot be written as an array")?;
             bytes = array(data_type, dimensions, &bytes)?;
         }
         let is_path = |read: &PathBuf| matches!((read.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
@@ -221,7 +351,11 @@ impl<'a> Executor<'a> {
         whole_file::write(&path, &bytes)?;
         let path = path.display().to_string();
         let event = json!({ "event": "write", "resource": name, "path": path });
-        let text = format!("Resource '{}' written to '{}'", shown(name), shown_path(path.as_ref()));
+        let text = format!(
+            "Resource '{}' written to '{}'",
+            shown(name),
+            shown_path(path.as_ref())
+        );
         Ok(tell(self.options.format, &event, text)?)
     }
 }
@@ -234,21 +368,36 @@ fn array(data_type: TensorDataType, dimensions: &[u32], bytes: &[u8]) -> Result<
         [] => vec![count],
         _ => dimensions.iter().map(|&size| size.into()).collect(),
     };
-    let wanted = shape.iter().try_fold(1u64, |elements, &size| elements.checked_mul(size));
+    let wanted = shape
+        .iter()
+        .try_fold(1u64, |elements, &size| elements.checked_mul(size));
     let Some(wanted) = wanted.filter(|wanted| *wanted <= count) else {
-        return Err(
-            format!("dimensions is {shape:?}, but must hold at most the {count} elements of the resource").into()
-        );
+        return Err(format!(
+            "dimensions is {shape:?}, but must hold at most the {count} elements of the resource"
+        )
+        .into());
     };
-    Ok(npy::write(data_type, &shape, &bytes[..(wanted * width) as usize])?)
+    Ok(npy::write(
+        data_type,
+        &shape,
+        &bytes[..(wanted * width) as usize],
+    )?)
 }
 
 /// Fails if DirectML would reverse otherwise, by the lengths that are there now.
 fn refuse_long_lengths(desc: &OperatorDesc, inputs: &[BufferBinding]) -> Result<()> {
-    let (OperatorDesc::ReverseSubsequences(desc), [_, lengths]) = (desc, inputs) else { return Ok(()) };
+    let (OperatorDesc::ReverseSubsequences(desc), [_, lengths]) = (desc, inputs) else {
+        return Ok(());
+    };
     let all: Vec<u8> = lengths.buffer.to_vec()?;
     let range = lengths.offset as usize..(lengths.offset + lengths.size_in_bytes) as usize;
-    strict::long_lengths(all.get(range).unwrap_or_default(), desc).map_or(Ok(()), |(found, required)| {
-        Err(format!("SequenceLengthsTensor is bound to a resource {found}, but must be {required}").into())
-    })
+    strict::long_lengths(all.get(range).unwrap_or_default(), desc).map_or(
+        Ok(()),
+        |(found, required)| {
+            Err(format!(
+                "SequenceLengthsTensor is bound to a resource {found}, but must be {required}"
+            )
+            .into())
+        },
+    )
 }

@@ -49,13 +49,25 @@ impl Samples {
                 (before.elapsed(), Some(graph.milliseconds()?))
             }
             None => {
-                let event = || stream.device().ordinal().map(|_| stream.record_event()).transpose();
+                let event = || {
+                    stream
+                        .device()
+                        .ordinal()
+                        .map(|_| stream.record_event())
+                        .transpose()
+                };
                 let first = event()?;
                 queue()?;
                 let last = event()?;
                 stream.synchronize()?;
                 let cpu = before.elapsed();
-                (cpu, first.zip(last).map(|(first, last)| last.milliseconds_since(&first)).transpose()?)
+                (
+                    cpu,
+                    first
+                        .zip(last)
+                        .map(|(first, last)| last.milliseconds_since(&first))
+                        .transpose()?,
+                )
             }
         };
         self.cpu.push(cpu.as_secs_f64() * 1e3 / f64::from(repeat));
@@ -69,14 +81,19 @@ pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), St
     let name = shown(name);
     let iterations = samples.cpu.len();
     // Cold are the first iterations, and at least one is hot.
-    let cold = iterations.saturating_sub(1).min(options.warmup_samples as usize);
+    let cold = iterations
+        .saturating_sub(1)
+        .min(options.warmup_samples as usize);
     let without_gpu_sample = iterations - samples.gpu.len();
     let (cpu_cold, cpu_hot) = samples.cpu.split_at(cold);
-    let (gpu_cold, gpu_hot) = samples.gpu.split_at(cold.saturating_sub(without_gpu_sample));
+    let (gpu_cold, gpu_hot) = samples
+        .gpu
+        .split_at(cold.saturating_sub(without_gpu_sample));
     if options.timing_verbosity == 0 {
         let median = |samples: &[f64]| sorted(samples).get(samples.len() / 2).copied();
         let cpu = median(cpu_hot).unwrap_or(0.0);
-        let gpu = median(gpu_hot).map_or_else(String::new, |gpu| format!(", {gpu:.6} ms median (GPU)"));
+        let gpu =
+            median(gpu_hot).map_or_else(String::new, |gpu| format!(", {gpu:.6} ms median (GPU)"));
         return say!("Dispatch '{name}': {iterations} iterations, {cpu:.4} ms median (CPU){gpu}");
     }
     say!("Dispatch '{name}': {iterations} iterations")?;
@@ -88,7 +105,9 @@ pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), St
     ];
     for (kind, samples) in kinds {
         let sorted = sorted(samples);
-        let (Some(min), Some(max), count) = (sorted.first(), sorted.last(), sorted.len()) else { continue };
+        let (Some(min), Some(max), count) = (sorted.first(), sorted.last(), sorted.len()) else {
+            continue;
+        };
         let (average, median) = (sorted.iter().sum::<f64>() / count as f64, sorted[count / 2]);
         say!(
             "{kind}: {count} samples, {average:.4} ms average, {min:.4} ms min, {median:.4} ms median, {max:.4} ms max"
@@ -100,7 +119,9 @@ pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), St
     if options.timing_verbosity >= 2 {
         say!("The timings of each iteration: ")?;
         for (n, cpu) in samples.cpu.iter().enumerate() {
-            let gpu = n.checked_sub(without_gpu_sample).and_then(|n| samples.gpu.get(n));
+            let gpu = n
+                .checked_sub(without_gpu_sample)
+                .and_then(|n| samples.gpu.get(n));
             let gpu = gpu.map_or_else(String::new, |gpu| format!(", {gpu:.4} ms (GPU)"));
             say!("iteration {n}: {cpu:.4} ms (CPU){gpu}")?;
         }

@@ -31,8 +31,12 @@ impl Layout {
         use TensorDataType::{UInt16, UInt32, UInt64, UInt8};
         let data_type = [UInt8, UInt16, UInt32, UInt64][self.width.ilog2() as usize];
         let packed = packed(&self.length_sizes, 0..self.length_sizes.len());
-        let strides: Vec<u32> =
-            self.length_sizes.iter().zip(packed).map(|(&size, stride)| if size > 1 { stride } else { 0 }).collect();
+        let strides: Vec<u32> = self
+            .length_sizes
+            .iter()
+            .zip(packed)
+            .map(|(&size, stride)| if size > 1 { stride } else { 0 })
+            .collect();
         let mut sizes = self.sizes.clone();
         sizes[self.axis] = 1;
         ReverseSubsequencesDesc {
@@ -50,9 +54,25 @@ impl Layout {
 
     /// The columns of a table of times.
     pub fn columns(&self) -> String {
-        let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
-        let Self { kind, width, sizes, axis, in_strides, out_strides, length_sizes } = self;
-        let lists = [in_strides, out_strides, length_sizes].map(|numbers| list(numbers)).join(",");
+        let list = |numbers: &[u32]| {
+            numbers
+                .iter()
+                .map(u32::to_string)
+                .collect::<Vec<_>>()
+                .join("x")
+        };
+        let Self {
+            kind,
+            width,
+            sizes,
+            axis,
+            in_strides,
+            out_strides,
+            length_sizes,
+        } = self;
+        let lists = [in_strides, out_strides, length_sizes]
+            .map(|numbers| list(numbers))
+            .join(",");
         format!("{kind},{width},{},{axis},{lists}", list(sizes))
     }
 }
@@ -61,26 +81,50 @@ impl Layout {
 pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
     let text = file::read_input(path, "").and_then(file::text);
     let text = text.map_err(|error| format!("{}: {error}", shown_path(path)))?;
-    let lines = text.trim_start_matches('\u{feff}').lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let lines = text
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
     let cpu = Device::cpu();
     let layout = |(n, line): (usize, &str)| {
         let in_line = |error: String| format!("{}: line {}: {error}", shown_path(path), n + 1);
-        let layout: Layout = serde_json::from_str(line).map_err(|error| in_line(error.to_string()))?;
+        let layout: Layout =
+            serde_json::from_str(line).map_err(|error| in_line(error.to_string()))?;
         let rank = layout.sizes.len();
-        let lists = [&layout.in_strides, &layout.out_strides, &layout.length_sizes];
-        if lists.iter().any(|list| list.len() != rank) || layout.axis >= rank || ![1, 2, 4, 8].contains(&layout.width) {
+        let lists = [
+            &layout.in_strides,
+            &layout.out_strides,
+            &layout.length_sizes,
+        ];
+        if lists.iter().any(|list| list.len() != rank)
+            || layout.axis >= rank
+            || ![1, 2, 4, 8].contains(&layout.width)
+        {
             return Err(in_line(
-                "must have lists of one length, an axis below that, and a width of 1, 2, 4 or 8".to_owned(),
+                "must have lists of one length, an axis below that, and a width of 1, 2, 4 or 8"
+                    .to_owned(),
             ));
         }
         if layout.kind.contains([',', '"', '\n']) {
-            return Err(in_line("the kind must have no comma and no quote".to_owned()));
+            return Err(in_line(
+                "the kind must have no comma and no quote".to_owned(),
+            ));
         }
-        let is_shared_or_whole = |(n, &size): (usize, &u32)| size == 1 || n != layout.axis && size == layout.sizes[n];
-        if !layout.length_sizes.iter().enumerate().all(is_shared_or_whole) {
-            return Err(in_line("length_sizes must be 1 along the axis, and 1 or the size elsewhere".to_owned()));
+        let is_shared_or_whole =
+            |(n, &size): (usize, &u32)| size == 1 || n != layout.axis && size == layout.sizes[n];
+        if !layout
+            .length_sizes
+            .iter()
+            .enumerate()
+            .all(is_shared_or_whole)
+        {
+            return Err(in_line(
+                "length_sizes must be 1 along the axis, and 1 or the size elsewhere".to_owned(),
+            ));
         }
-        cpu.create_operator(layout.desc()).map_err(|error| in_line(error.to_string()))?;
+        cpu.create_operator(layout.desc())
+            .map_err(|error| in_line(error.to_string()))?;
         Ok(layout)
     };
     let layouts: Vec<Layout> = lines.map(layout).collect::<Result<_, String>>()?;
@@ -163,30 +207,51 @@ const LARGE: (f64, f64) = (27.0, 32.0);
 /// Layouts at random. A seed always draws the same ones.
 pub fn draw(seed: u64, count: u32) -> Vec<Layout> {
     let mut random = Random(seed);
-    std::iter::repeat_with(|| one(&mut random)).flatten().take(count as usize).collect()
+    std::iter::repeat_with(|| one(&mut random))
+        .flatten()
+        .take(count as usize)
+        .collect()
 }
 
 /// A layout, unless it is too large or has too large gaps.
 fn one(r: &mut Random) -> Option<Layout> {
     let all: u32 = KINDS.iter().map(|(_, weight, ..)| weight).sum();
     let mut place = (r.next() % u64::from(all)) as u32;
-    let chosen = KINDS.iter().find(|(_, weight, ..)| place.checked_sub(*weight).map(|left| place = left).is_none());
+    let chosen = KINDS.iter().find(|(_, weight, ..)| {
+        place
+            .checked_sub(*weight)
+            .map(|left| place = left)
+            .is_none()
+    });
     let &(kind, _, letters, own, moved) = chosen?;
     let mut dimensions: Vec<char> = letters.chars().collect();
     if kind == "any" {
-        dimensions = r.shuffled(dimensions.len()).into_iter().map(|d| dimensions[d]).collect();
+        dimensions = r
+            .shuffled(dimensions.len())
+            .into_iter()
+            .map(|d| dimensions[d])
+            .collect();
     }
     let width = r.one_of(&[1, 2, 2, 4, 4, 8]);
     let (least, most) = if r.part() < 0.1 { LARGE } else { USUAL };
     let bytes = (least + (most - least) * r.part()).exp2() as u32;
     let mut left = (bytes / width).max(64);
     let features = if r.part() < 0.25 { 16 } else { 4096 };
-    let steps = if r.part() < 0.2 { 40 } else { 1 << if letters == "bt" { 22 } else { 16 } };
+    let steps = if r.part() < 0.2 {
+        40
+    } else {
+        1 << if letters == "bt" { 22 } else { 16 }
+    };
     let mut sizes = vec![1; dimensions.len()];
     let place_of = |letter: char| dimensions.iter().position(|found| *found == letter);
     // The batch, or else the features, have what is left.
     let last = if letters.contains('b') { 'b' } else { 'f' };
-    for (letter, least, most) in [('f', 1, features), ('h', 2, 64), ('g', 1, 8), ('t', 2, steps)] {
+    for (letter, least, most) in [
+        ('f', 1, features),
+        ('h', 2, 64),
+        ('g', 1, 8),
+        ('t', 2, steps),
+    ] {
         if let Some(d) = place_of(letter).filter(|_| letter != last) {
             sizes[d] = r.size(least, most.min(left));
             left = (left / sizes[d]).max(1);
@@ -223,7 +288,15 @@ fn one(r: &mut Random) -> Option<Layout> {
             out_strides = pitched;
         }
     }
-    let layout = Layout { kind: kind.to_owned(), width, sizes, axis, in_strides, out_strides, length_sizes };
+    let layout = Layout {
+        kind: kind.to_owned(),
+        width,
+        sizes,
+        axis,
+        in_strides,
+        out_strides,
+        length_sizes,
+    };
     let is_too_large = (layout.elements() * u64::from(width)) as f64 > 1.3 * most.exp2();
     // A tensor with gaps may have more elements than DirectML counts.
     let is_valid = !is_too_large && Device::cpu().create_operator(layout.desc()).is_ok();
@@ -237,11 +310,14 @@ mod tests {
     #[test]
     fn a_seed_draws_the_same_valid_layouts_of_every_kind() {
         let drawn = draw(1, 400);
-        let columns = |layouts: Vec<Layout>| layouts.iter().map(Layout::columns).collect::<Vec<_>>();
+        let columns =
+            |layouts: Vec<Layout>| layouts.iter().map(Layout::columns).collect::<Vec<_>>();
         assert_eq!(columns(draw(1, 400)), columns(drawn.clone()));
         assert_ne!(columns(draw(2, 400)), columns(drawn.clone()));
         for layout in &drawn {
-            dml_cuda::Device::cpu().create_operator(layout.desc()).expect("a valid layout");
+            dml_cuda::Device::cpu()
+                .create_operator(layout.desc())
+                .expect("a valid layout");
         }
         for (kind, ..) in KINDS {
             assert!(drawn.iter().any(|layout| layout.kind == kind), "{kind}");

@@ -14,12 +14,18 @@ fn bad_input_gets_one_clear_message() {
     folder.write("short.npy", npy("<f4", false, "(99,)", b""));
     folder.write("text.npy", "not an array");
     folder.write("columns.npy", npy("<f4", true, "(1, 2)", &[0; 8]));
-    folder.write("huge.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f4'}");
+    folder.write(
+        "huge.npy",
+        b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr': '<f4'}",
+    );
     let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": "out.bin" });
     let expect = |what: &str, path: &str, value: Value| {
         let mut model = small();
         // The first command would write a file. An error must come before that.
-        model["commands"].as_array_mut().expect("a list").insert(0, write.clone());
+        model["commands"]
+            .as_array_mut()
+            .expect("a list")
+            .insert(0, write.clone());
         set(&mut model, path, value);
         let message = folder.run_model(&model, &[]).fails(1, what);
         assert!(message.starts_with("ERROR: "), "{message}");
@@ -119,7 +125,10 @@ fn a_wrong_number_of_strides_is_one_error() {
     let mut model = small();
     model["dispatchables"]["fill"]["desc"]["OutputTensor"]["Strides"] = json!([1, 1, 1]);
     let said = stdout(&Folder::new().run_model(&model, &["--validate"]));
-    assert!(said.lines().count() == 2 && said.contains("tensor.strides"), "{said}");
+    assert!(
+        said.lines().count() == 2 && said.contains("tensor.strides"),
+        "{said}"
+    );
 }
 
 /// The memory for all resources is compared with what there is before any is filled. Values are in memory once.
@@ -132,17 +141,24 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
         folder.shell(&format!("ulimit -v {kibibytes}; \"$0\" model.json -a cpu"))
     };
     let of = |names: u32, count: u32, values: &str| {
-        let resource = |n| format!(r#""R{n}": {{ "initialValuesDataType": "UINT8", "initialValues": {values} }}"#);
+        let resource = |n| {
+            format!(r#""R{n}": {{ "initialValuesDataType": "UINT8", "initialValues": {values} }}"#)
+        };
         let resources: Vec<String> = (0..names).map(resource).collect();
-        let text =
-            format!(r#"{{ "resources": {{ {} }}, "dispatchables": {{}}, "commands": [] }}"#, resources.join(","));
+        let text = format!(
+            r#"{{ "resources": {{ {} }}, "dispatchables": {{}}, "commands": [] }}"#,
+            resources.join(",")
+        );
         text.replace("COUNT", &count.to_string())
     };
     let constant = r#"{ "valueCount": COUNT, "value": 7 }"#;
     let words = "ERROR: the resources are 3000000000 bytes together, but must be at most ";
     let said = limited(2_000_000, &of(10, 300_000_000, constant)).fails(1, words);
     assert!(!said.contains(" at most 0, "), "{said}");
-    for values in [constant, r#"{ "valueCount": COUNT, "valueStart": 7, "valueDelta": 1 }"#] {
+    for values in [
+        constant,
+        r#"{ "valueCount": COUNT, "valueStart": 7, "valueDelta": 1 }"#,
+    ] {
         limited(600_000, &of(1, 400_000_000, values)).well();
     }
     // 16 MB of text, 8 MB of values.
@@ -158,10 +174,14 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
 fn broken_files_and_options_get_one_clear_message() {
     let folder = Folder::new();
     // Written as text, because serde_json has no member twice.
-    let dispatchables = br#"{ "resources": {}, "dispatchables": { "a": 1, "a": 2 }, "commands": [] }"#;
+    let dispatchables =
+        br#"{ "resources": {}, "dispatchables": { "a": 1, "a": 2 }, "commands": [] }"#;
     let commands = br#"{ "resources": {}, "dispatchables": {}, "commands": [], "commands": [] }"#;
     let resources = br#"{ "resources": { "a": 1, "a": 2 }, "dispatchables": {}, "commands": [] }"#;
-    let twice_in_desc = small().to_string().replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
+    let twice_in_desc =
+        small()
+            .to_string()
+            .replacen("\"desc\":{", "\"desc\":{\"ValueDelta\":5,", 1);
     let [objects, arrays] = ["{\"a\":", "["].map(|begin| begin.repeat(257));
     let unreadable: [(&[u8], &str); 15] = [
         (objects.as_bytes(), "more than 256 values inside each other"),
@@ -182,16 +202,24 @@ fn broken_files_and_options_get_one_clear_message() {
     ];
     // DxDispatch refuses these too. It accepts comments and trailing commas.
     let members = ["a: 1", "'a': 1", "\"a\": 1 \"b\": 2"].map(str::to_owned);
-    let values = ["0x1F", "+1", ".5", "NaN", "Infinity", r#""\x41""#].map(|value| format!("\"a\": {value}"));
-    let loose: Vec<String> = members.into_iter().chain(values).map(|text| format!("{{ {text} }}")).collect();
-    let loose = loose.iter().map(|text| (text.as_bytes(), "broken.json: line 1, column "));
+    let values =
+        ["0x1F", "+1", ".5", "NaN", "Infinity", r#""\x41""#].map(|value| format!("\"a\": {value}"));
+    let loose: Vec<String> = members
+        .into_iter()
+        .chain(values)
+        .map(|text| format!("{{ {text} }}"))
+        .collect();
+    let loose = loose
+        .iter()
+        .map(|text| (text.as_bytes(), "broken.json: line 1, column "));
     for (text, what) in unreadable.into_iter().chain(loose) {
         folder.write("broken.json", text);
         folder.run(&["broken.json"]).fails(1, what);
     }
-    for (text, what) in
-        [(commands, "commands is given a second time"), (resources, "a second \"a\", but must be the only")]
-    {
+    for (text, what) in [
+        (commands, "commands is given a second time"),
+        (resources, "a second \"a\", but must be the only"),
+    ] {
         folder.write("broken.json", text);
         folder.run(&["broken.json", "--validate"]).fails(1, what);
     }
@@ -204,27 +232,65 @@ fn broken_files_and_options_get_one_clear_message() {
     let onnx =
         "some/model.onnx: it is an ONNX model, which dml-cuda does not run: ONNX Runtime does, with the library (docs/";
     for (code, arguments, what) in [
-        (1, &["endless.json"][..], "the model cannot be read: it is longer than 256 MiB"),
+        (
+            1,
+            &["endless.json"][..],
+            "the model cannot be read: it is longer than 256 MiB",
+        ),
         (1, &["absent.json"], "absent.json: the model cannot be read"),
         (1, &["some/model.onnx"], onnx),
-        (1, &["right.json", "-a", "Voodoo"], "the adapter is 'Voodoo', but must be part of the name of a GPU"),
+        (
+            1,
+            &["right.json", "-a", "Voodoo"],
+            "the adapter is 'Voodoo', but must be part of the name of a GPU",
+        ),
         (1, &["right.json", "-a", "99"], "cuda: "),
-        (2, &["right.json", "-i", "+3"], "for '--dispatch_iterations <N>': must be a number from 0 to 4294967295"),
-        (2, &["right.json", "-i", "0x+3"], "invalid value '0x+3' for '--dispatch_iterations"),
-        (2, &["right.json", "--feature-level", "9_9"], "`9_9` is not a feature level"),
-        (2, &["right.json", "--feature-level", "4_0", "--validate", "--frobnicate"], "--frobnicate"),
+        (
+            2,
+            &["right.json", "-i", "+3"],
+            "for '--dispatch_iterations <N>': must be a number from 0 to 4294967295",
+        ),
+        (
+            2,
+            &["right.json", "-i", "0x+3"],
+            "invalid value '0x+3' for '--dispatch_iterations",
+        ),
+        (
+            2,
+            &["right.json", "--feature-level", "9_9"],
+            "`9_9` is not a feature level",
+        ),
+        (
+            2,
+            &[
+                "right.json",
+                "--feature-level",
+                "4_0",
+                "--validate",
+                "--frobnicate",
+            ],
+            "--frobnicate",
+        ),
         (
             1,
             &["tune", "-a", "cpu", "-o", "new.csv"],
             "ERROR: the device is CPU, but must be a GPU, whose kernels are timed\n",
         ),
-        (2, &["tune", "--count", "1000000000"], "1000000000 is not in 1..=100000"),
+        (
+            2,
+            &["tune", "--count", "1000000000"],
+            "1000000000 is not in 1..=100000",
+        ),
         (
             1,
             &["tune", "-a", "cpu", "-o", "nowhere/new.csv"],
             "nowhere/new.csv cannot be written: the folder nowhere is not there\n",
         ),
-        (1, &["tune", "-a", "cpu", "absent.jsonl"], "ERROR: absent.jsonl: "),
+        (
+            1,
+            &["tune", "-a", "cpu", "absent.jsonl"],
+            "ERROR: absent.jsonl: ",
+        ),
     ] {
         folder.run(arguments).fails(code, what);
     }
@@ -242,7 +308,9 @@ fn broken_files_and_options_get_one_clear_message() {
         ("--input_path", 10_000),
         ("-m", 10_000),
     ] {
-        let said = folder.run(&["--explain", "--validate", "right.json", option, &long]).stderr;
+        let said = folder
+            .run(&["--explain", "--validate", "right.json", option, &long])
+            .stderr;
         assert!(said.len() < most, "{option}: {} bytes", said.len());
     }
     for arguments in [
@@ -253,7 +321,11 @@ fn broken_files_and_options_get_one_clear_message() {
         &["bench", "--tier", &long],
     ] {
         let output = folder.run(arguments);
-        assert!(!output.status.success() && output.stderr.len() < 10_000, "{} bytes", output.stderr.len());
+        assert!(
+            !output.status.success() && output.stderr.len() < 10_000,
+            "{} bytes",
+            output.stderr.len()
+        );
     }
     let layout = |lengths: &str, out: &str| {
         let packed = r#""width": 1, "sizes": [2, 3], "axis": 1, "in_strides": [3, 1]"#;
@@ -261,11 +333,19 @@ fn broken_files_and_options_get_one_clear_message() {
     };
     for (text, what) in [
         (String::new(), "layouts.jsonl: there are no layouts"),
-        (layout("[2, 3]", "[3, 1]"), "line 1: length_sizes must be 1 along the axis, and 1 or the size elsewhere"),
-        (layout("[2, 1]", "[1, 1]"), "line 1: ReverseSubsequencesDesc.OutputTensor.Strides[1] is 1"),
+        (
+            layout("[2, 3]", "[3, 1]"),
+            "line 1: length_sizes must be 1 along the axis, and 1 or the size elsewhere",
+        ),
+        (
+            layout("[2, 1]", "[1, 1]"),
+            "line 1: ReverseSubsequencesDesc.OutputTensor.Strides[1] is 1",
+        ),
     ] {
         folder.write("layouts.jsonl", text);
-        folder.run(&["tune", "-a", "cpu", "-o", "new.csv", "layouts.jsonl"]).fails(1, what);
+        folder
+            .run(&["tune", "-a", "cpu", "-o", "new.csv", "layouts.jsonl"])
+            .fails(1, what);
     }
     assert!(!folder.path("new.csv").exists());
 }
@@ -280,7 +360,10 @@ fn a_file_is_written_where_the_model_says() {
         folder.run_model(&model, &["-a", "cpu"])
     };
     let (paths, what) = match cfg!(windows) {
-        true => (&["NUL", "out\\CON"][..], "it is a device of Windows, but must be a file"),
+        true => (
+            &["NUL", "out\\CON"][..],
+            "it is a device of Windows, but must be a file",
+        ),
         false => (
             &["C:\\out\\a.bin", "d:/a.bin", "\\\\host\\a.bin"][..],
             "must be a path without a drive or a server: only Windows has them",
@@ -292,7 +375,10 @@ fn a_file_is_written_where_the_model_says() {
     }
     // It is printed whole.
     let long = ["n".repeat(100), "m".repeat(99)].join("/") + ".bin";
-    assert!(write(&long).well().replace('\r', "").ends_with(&format!("{}.bin'\n", "m".repeat(99))));
+    assert!(write(&long)
+        .well()
+        .replace('\r', "")
+        .ends_with(&format!("{}.bin'\n", "m".repeat(99))));
 }
 
 /// A number that no double holds is never infinity.
@@ -310,11 +396,20 @@ fn numbers_above_all_doubles_are_errors() {
             ("FLOAT32", "dispatchables/fill/desc/ValueDelta"),
         ] {
             let mut model = small();
-            set(&mut model, "resources/Out/initialValuesDataType", json!(data_type));
-            set(&mut model, "dispatchables/fill", fill(data_type, json!([4]), json!(0), json!(1)));
+            set(
+                &mut model,
+                "resources/Out/initialValuesDataType",
+                json!(data_type),
+            );
+            set(
+                &mut model,
+                "dispatchables/fill",
+                fill(data_type, json!([4]), json!(0), json!(1)),
+            );
             set(&mut model, place, json!("here"));
             folder.write("model.json", model.to_string().replace("\"here\"", digits));
-            let required = format!("must be a number that {data_type} can hold, \"inf\" or \"-inf\"");
+            let required =
+                format!("must be a number that {data_type} can hold, \"inf\" or \"-inf\"");
             folder.run(&["model.json"]).fails(1, &required);
         }
     }
@@ -327,18 +422,41 @@ fn a_model_runs_without_a_thread() {
     let folder = Folder::new();
     folder.write("no_threads.c", "int pthread_create(void) { return 11; }\n");
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    if !folder.shell(&format!("{compiler} -w -shared -fPIC -o no_threads.so no_threads.c")).status.success() {
+    if !folder
+        .shell(&format!(
+            "{compiler} -w -shared -fPIC -o no_threads.so no_threads.c"
+        ))
+        .status
+        .success()
+    {
         return eprintln!("SKIPPED: there is no C compiler");
     }
     let mut model = small();
     let write = json!({ "type": "writeFile", "resource": "Out", "targetPath": "out.bin" });
-    model["commands"].as_array_mut().expect("a list").push(write);
+    model["commands"]
+        .as_array_mut()
+        .expect("a list")
+        .push(write);
     folder.write("model.json", model.to_string());
-    for program in
-        [&["model.json"][..], &["bench", "--only", "small_16x256.f32", "--samples", "3", "-a", "cpu", "-o", "run.json"]]
-    {
+    for program in [
+        &["model.json"][..],
+        &[
+            "bench",
+            "--only",
+            "small_16x256.f32",
+            "--samples",
+            "3",
+            "-a",
+            "cpu",
+            "-o",
+            "run.json",
+        ],
+    ] {
         let mut command = folder.dml_cuda();
-        let output = command.args(program).env("LD_PRELOAD", folder.path("no_threads.so")).output();
+        let output = command
+            .args(program)
+            .env("LD_PRELOAD", folder.path("no_threads.so"))
+            .output();
         output.expect("dml-cuda starts").well();
     }
     assert_eq!(folder.read("out.bin").len(), 16);
@@ -347,7 +465,13 @@ fn a_model_runs_without_a_thread() {
 #[test]
 fn a_variable_with_an_unknown_value_is_named() {
     let model = repository("models/reverse_subsequences.json");
-    let found = |text| dml_cuda().arg(&model).env("DML_CUDA_COMPILE_OPTIONS", text).output().expect("dml-cuda starts");
+    let found = |text| {
+        dml_cuda()
+            .arg(&model)
+            .env("DML_CUDA_COMPILE_OPTIONS", text)
+            .output()
+            .expect("dml-cuda starts")
+    };
     found("").well();
     found(" select=measure  specialize=never").well();
     let words = "in DML_CUDA_COMPILE_OPTIONS, the compile option is `specialize=1`, but must be one of specialize=";

@@ -27,7 +27,8 @@ use serde_json::{json, Value};
 fn dml_cuda() -> Command {
     #[cfg(target_os = "linux")]
     stop_ignoring_signals();
-    let path = std::env::var_os("DML_CUDA_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_dml-cuda").into());
+    let path =
+        std::env::var_os("DML_CUDA_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_dml-cuda").into());
     Command::new(path)
 }
 
@@ -40,23 +41,38 @@ fn stop_ignoring_signals() {
     static COMES: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
     ONCE.call_once(|| {
         let status = fs::read_to_string("/proc/self/status").expect("it is there");
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigIgn:"))
+            .expect("a mask");
         let mask = u64::from_str_radix(mask.trim(), 16).expect("a number");
-        for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| mask >> (signal - 1) & 1 == 1) {
+        for signal in [SIGHUP, SIGINT, SIGTERM]
+            .into_iter()
+            .filter(|signal| mask >> (signal - 1) & 1 == 1)
+        {
             signal_hook::flag::register(signal, &COMES).expect("a handler");
         }
     });
 }
 
 fn run(arguments: &[&str]) -> Output {
-    dml_cuda().args(arguments).output().expect("dml-cuda starts")
+    dml_cuda()
+        .args(arguments)
+        .output()
+        .expect("dml-cuda starts")
 }
 
 /// A .npy file of version 1, of this type and shape.
 fn npy(dtype: &str, is_fortran: bool, shape: &str, bytes: &[u8]) -> Vec<u8> {
     let order = if is_fortran { "True" } else { "False" };
     let header = format!("{{'descr': '{dtype}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
-    [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), bytes].concat()
+    [
+        b"\x93NUMPY\x01\0",
+        &(header.len() as u16).to_le_bytes()[..],
+        header.as_bytes(),
+        bytes,
+    ]
+    .concat()
 }
 
 /// A folder of a test, in which it runs the tool.
@@ -85,8 +101,12 @@ impl Folder {
 
     /// The names in a folder of it, in order.
     fn names(&self, folder: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.path(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
-        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let entries = fs::read_dir(self.path(folder))
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry"));
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
         names.sort();
         names
     }
@@ -98,7 +118,10 @@ impl Folder {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        self.dml_cuda().args(arguments).output().expect("dml-cuda starts")
+        self.dml_cuda()
+            .args(arguments)
+            .output()
+            .expect("dml-cuda starts")
     }
 
     /// Runs a model, which it writes to `model.json`.
@@ -111,14 +134,23 @@ impl Folder {
     fn run_with_input(&self, arguments: &[&str], text: &str) -> Output {
         self.write("input", text);
         let input = fs::File::open(self.path("input")).expect("it was written");
-        self.dml_cuda().args(arguments).stdin(input).output().expect("dml-cuda starts")
+        self.dml_cuda()
+            .args(arguments)
+            .stdin(input)
+            .output()
+            .expect("dml-cuda starts")
     }
 
     /// Runs a line of `sh`. `$0` is the tool.
     #[cfg(unix)]
     fn shell(&self, line: &str) -> Output {
         let mut shell = Command::new("sh");
-        shell.current_dir(&self.0).args(["-c", line]).arg(dml_cuda().get_program()).output().expect("sh starts")
+        shell
+            .current_dir(&self.0)
+            .args(["-c", line])
+            .arg(dml_cuda().get_program())
+            .output()
+            .expect("sh starts")
     }
 
     #[track_caller]
@@ -130,7 +162,10 @@ impl Folder {
     #[track_caller]
     fn refuses(&self, arguments: &[&str], words: &str) {
         let said = self.run(arguments).fails(1, "ERROR: ");
-        assert!(said.contains(words) && said.trim_end().lines().count() == 1, "{said} does not say {words}");
+        assert!(
+            said.contains(words) && said.trim_end().lines().count() == 1,
+            "{said} does not say {words}"
+        );
     }
 }
 
@@ -154,8 +189,15 @@ impl Ended for Output {
     fn fails(&self, code: i32, words: &str) -> String {
         let said = stderr(self);
         assert_eq!(self.status.code(), Some(code), "{said}{}", stdout(self));
-        let is_said = if words.starts_with("ERROR: ") { said.starts_with(words) } else { said.contains(words) };
-        assert!(is_said && !said.contains("panicked"), "{said} does not say {words}");
+        let is_said = if words.starts_with("ERROR: ") {
+            said.starts_with(words)
+        } else {
+            said.contains(words)
+        };
+        assert!(
+            is_said && !said.contains("panicked"),
+            "{said} does not say {words}"
+        );
         said
     }
 }
@@ -170,13 +212,24 @@ fn stderr(output: &Output) -> String {
 
 /// A text as PowerShell 5.1 writes it to a file.
 fn utf_16(text: &str) -> Vec<u8> {
-    "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    "\u{feff}"
+        .encode_utf16()
+        .chain(text.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect()
 }
 
 /// The repository's models.
 fn models() -> Vec<PathBuf> {
-    let entries = fs::read_dir(repository("models")).expect("a folder").map(|entry| entry.expect("an entry").path());
-    entries.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
+    let entries = fs::read_dir(repository("models"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path());
+    entries
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        })
+        .collect()
 }
 
 /// One of the repository's models, without comments.
@@ -215,14 +268,19 @@ fn one_resource(data_type: &str, values: Value, commands: Value) -> Value {
 
 /// Sets a member of a model, such as `commands/0/type`.
 fn set(model: &mut Value, path: &str, value: Value) {
-    let place = path.split('/').fold(model, |place, name| match name.parse::<usize>() {
-        Ok(index) => &mut place[index],
-        Err(_) => &mut place[name],
-    });
+    let place = path
+        .split('/')
+        .fold(model, |place, name| match name.parse::<usize>() {
+            Ok(index) => &mut place[index],
+            Err(_) => &mut place[name],
+        });
     *place = value;
 }
 
 /// The objects that `--format json` prints.
 fn lines_of_json(output: &Output) -> Vec<Value> {
-    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+    stdout(output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
+        .collect()
 }

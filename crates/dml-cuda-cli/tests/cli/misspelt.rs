@@ -15,9 +15,17 @@ fn a_misspelt_name_is_the_error_and_has_its_nearest() {
         ("type", "tpye", "dispatchables.fill"),
         ("ValueStart", "ValuStart", "dispatchables.fill.desc"),
         ("OutputTensor", "OutputTenosr", "dispatchables.fill.desc"),
-        ("DataType", "Datatyp", "dispatchables.fill.desc.OutputTensor"),
+        (
+            "DataType",
+            "Datatyp",
+            "dispatchables.fill.desc.OutputTensor",
+        ),
         ("Sizes", "Size", "dispatchables.fill.desc.OutputTensor"),
-        ("initialValuesDataType", "initialValuesDatatyp", "resources.Out"),
+        (
+            "initialValuesDataType",
+            "initialValuesDatatyp",
+            "resources.Out",
+        ),
         ("initialValues", "initialValue", "resources.Out"),
         ("value", "vlaue", "resources.Out.initialValues"),
         ("valueCount", "valueCuont", "resources.Out.initialValues"),
@@ -30,7 +38,10 @@ fn a_misspelt_name_is_the_error_and_has_its_nearest() {
     ] {
         // Commands come first, and have members and bind points of these names.
         let is_later = ["type", "OutputTensor"].contains(&right);
-        let from = text.find("\"dispatchables\"").filter(|_| is_later).unwrap_or(0);
+        let from = text
+            .find("\"dispatchables\"")
+            .filter(|_| is_later)
+            .unwrap_or(0);
         let renamed = text[from..].replacen(&format!("\"{right}\""), &format!("\"{wrong}\""), 1);
         folder.write("model.json", text[..from].to_owned() + &renamed);
         let dot = if place.is_empty() { "" } else { "." };
@@ -50,20 +61,30 @@ fn a_misspelt_name_is_the_error_and_has_its_nearest() {
     }
     // Two of them: one is the error, of the other one a warning tells. What resembles no absent member is not blamed.
     let mut model = small();
-    let desc = model["dispatchables"]["fill"]["desc"].as_object_mut().expect("an object");
+    let desc = model["dispatchables"]["fill"]["desc"]
+        .as_object_mut()
+        .expect("an object");
     desc.remove("ValueDelta");
     let start = desc.remove("ValueStart").expect("there");
-    desc.extend([("ValueStrat".to_owned(), start), ("OutputTensors".to_owned(), json!(1))]);
-    let said = folder
-        .run_model(&model, &[])
-        .fails(1, "ValueStrat is a member \"ValueStrat\", which nothing reads, but must be \"ValueStart\"");
+    desc.extend([
+        ("ValueStrat".to_owned(), start),
+        ("OutputTensors".to_owned(), json!(1)),
+    ]);
+    let said = folder.run_model(&model, &[]).fails(
+        1,
+        "ValueStrat is a member \"ValueStrat\", which nothing reads, but must be \"ValueStart\"",
+    );
     assert!(
-        said.starts_with("WARNING: model.json: line 1: dispatchables.fill.desc.OutputTensors is a member")
-            && said.lines().count() == 2,
+        said.starts_with(
+            "WARNING: model.json: line 1: dispatchables.fill.desc.OutputTensors is a member"
+        ) && said.lines().count() == 2,
         "{said}"
     );
     model["dispatchables"]["fill"]["desc"]["ValueStart"] = json!(1);
-    let said = folder.run_model(&model, &[]).fails(1, "dispatchables.fill.desc is without the member ValueDelta");
+    let said = folder.run_model(&model, &[]).fails(
+        1,
+        "dispatchables.fill.desc is without the member ValueDelta",
+    );
     assert_eq!(said.lines().count(), 3, "{said}");
     let list = json!({ "initialValuesDatatyp": "UINT8", "initialValues": [2] });
     let mixed = |member: &str| json!({ "initialValues": [{ member: "UINT8", "value": 7 }] });
@@ -91,8 +112,15 @@ fn a_misspelt_name_is_the_error_and_has_its_nearest() {
     }
     // Another operator is not a misspelt one.
     let mut model = small();
-    set(&mut model, "dispatchables/fill/type", json!("DML_OPERATOR_GEMM"));
-    assert!(!folder.run_model(&model, &[]).fails(1, "").contains("nearest"));
+    set(
+        &mut model,
+        "dispatchables/fill/type",
+        json!("DML_OPERATOR_GEMM"),
+    );
+    assert!(!folder
+        .run_model(&model, &[])
+        .fails(1, "")
+        .contains("nearest"));
 }
 
 /// Misspelt members change a result without an error.
@@ -101,32 +129,72 @@ fn a_member_that_nothing_reads_gets_a_warning() {
     let folder = Folder::new();
     let tensor = "dispatchables/fill/desc/OutputTensor/Stride";
     for (member, value, what) in [
-        (tensor, json!([2]), "r.Stride is a member \"Stride\", which nothing reads; the nearest name is \"Strides\""),
-        ("dispatchables/fill/descc", json!(1), "reads; the nearest name is \"desc\""),
-        ("comands", json!([]), "comands is a member \"comands\", which nothing reads; the nearest name is"),
-        ("dispatchables/fill/executionFlag", json!("NONE"), "reads; the nearest name is \"executionFlags\""),
+        (
+            tensor,
+            json!([2]),
+            "r.Stride is a member \"Stride\", which nothing reads; the nearest name is \"Strides\"",
+        ),
+        (
+            "dispatchables/fill/descc",
+            json!(1),
+            "reads; the nearest name is \"desc\"",
+        ),
+        (
+            "comands",
+            json!([]),
+            "comands is a member \"comands\", which nothing reads; the nearest name is",
+        ),
+        (
+            "dispatchables/fill/executionFlag",
+            json!("NONE"),
+            "reads; the nearest name is \"executionFlags\"",
+        ),
     ] {
         let mut model = small();
         set(&mut model, member, value);
-        for options in [&[][..], &["--strict"], &["--validate"], &["--explain", "--target", "t4"]] {
+        for options in [
+            &[][..],
+            &["--strict"],
+            &["--validate"],
+            &["--explain", "--target", "t4"],
+        ] {
             let output = folder.run_model(&model, options);
             let said = stderr(&output);
-            assert!(output.status.success() && said.matches(what).count() == 1, "{options:?}: {said}");
+            assert!(
+                output.status.success() && said.matches(what).count() == 1,
+                "{options:?}: {said}"
+            );
         }
     }
 }
 
 #[test]
 fn a_mistyped_command_gets_a_suggestion() {
-    for (word, meant) in [("reprot", "report"), ("Report", "report"), ("benhc", "bench"), ("suit", "suite")] {
+    for (word, meant) in [
+        ("reprot", "report"),
+        ("Report", "report"),
+        ("benhc", "bench"),
+        ("suit", "suite"),
+    ] {
         let one = run(&[word]).fails(1, "cannot be read");
         assert!(one.contains(&format!("did you mean '{meant}'?")), "{one}");
-        for arguments in [&[word, "a.json"][..], &[word, "a.json", "b.json", "--threshold", "3"]] {
-            run(arguments).fails(2, &format!("there is no command '{word}'; did you mean '{meant}'?"));
+        for arguments in [
+            &[word, "a.json"][..],
+            &[word, "a.json", "b.json", "--threshold", "3"],
+        ] {
+            run(arguments).fails(
+                2,
+                &format!("there is no command '{word}'; did you mean '{meant}'?"),
+            );
         }
     }
     // The name of a file is not a mistyped command.
     for word in ["report.json", "./suite", "model"] {
-        assert!(!run(&[word]).fails(1, "cannot be read").contains("did you mean"), "{word}");
+        assert!(
+            !run(&[word])
+                .fails(1, "cannot be read")
+                .contains("did you mean"),
+            "{word}"
+        );
     }
 }

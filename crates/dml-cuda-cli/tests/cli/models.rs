@@ -11,7 +11,12 @@ use crate::{stderr, stdout};
 
 /// The lines that a model prints about its resources, which do not depend on the machine.
 fn resources(output: &std::process::Output) -> Vec<String> {
-    output.well().lines().filter(|line| line.starts_with("Resource")).map(str::to_owned).collect()
+    output
+        .well()
+        .lines()
+        .filter(|line| line.starts_with("Resource"))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -31,20 +36,30 @@ fn the_models_print_what_they_document() {
     assert_eq!(models().len(), documented.len());
     let folder = Folder::new();
     for (name, line) in documented {
-        let path = fs::canonicalize(repository(&format!("models/{name}.json"))).expect("the model is there");
+        let path = fs::canonicalize(repository(&format!("models/{name}.json")))
+            .expect("the model is there");
         let path = path.to_str().expect("UTF-8");
-        for (options, begin) in [(&[][..], "Running on '"), (&["-a", "cpu"], "Running on 'CPU'\n")] {
+        for (options, begin) in [
+            (&[][..], "Running on '"),
+            (&["-a", "cpu"], "Running on 'CPU'\n"),
+        ] {
             let output = folder.run(&[&[path], options].concat());
             assert_eq!(resources(&output)[0], line, "{name}");
             let printed = output.well();
             assert!(printed.starts_with(begin), "{printed}");
             let dispatch = printed.lines().nth(2).expect("a third line");
-            assert!(dispatch.contains("': 1 iterations, ") && dispatch.contains(" ms median (CPU)"), "{dispatch}");
+            assert!(
+                dispatch.contains("': 1 iterations, ") && dispatch.contains(" ms median (CPU)"),
+                "{dispatch}"
+            );
         }
     }
     let written = folder.read("reverse_subsequences_output.npy");
     assert!(written.starts_with(b"\x93NUMPY"));
-    assert_eq!(&written[written.len() - 40..][..4], [0x00, 0xC2, 0x00, 0xC1]); // −3, −2.5
+    assert_eq!(
+        &written[written.len() - 40..][..4],
+        [0x00, 0xC2, 0x00, 0xC1]
+    ); // −3, −2.5
 }
 
 #[test]
@@ -66,13 +81,18 @@ fn every_form_of_a_model_is_read() {
             "ValueDataType": "FLOAT16", "ValueStart": { "UInt16": 15360 }, "ValueDelta": { "UInt16": 49152 }
         }
     });
-    model["resources"]["Out"] =
-        json!({ "initialValuesDataType": "FLOAT16", "initialValues": [1, "nan", "inf", "-inf", 65504] });
+    model["resources"]["Out"] = json!({ "initialValuesDataType": "FLOAT16", "initialValues": [1, "nan", "inf", "-inf", 65504] });
     assert_eq!(printed(&model), ["Resource 'Out': 1, -1, -3, -5, 65504"]);
     let said = folder.well(&["model.json"]);
-    assert!(said.contains("\nCompiling op using IDMLDevice1::CompileGraph\n"), "{said}");
+    assert!(
+        said.contains("\nCompiling op using IDMLDevice1::CompileGraph\n"),
+        "{said}"
+    );
     model["commands"] = json!([{ "type": "PRINT", "resource": "Out" }]);
-    assert_eq!(printed(&model), ["Resource 'Out': 1, nan, inf, -inf, 65504"]);
+    assert_eq!(
+        printed(&model),
+        ["Resource 'Out': 1, nan, inf, -inf, 65504"]
+    );
 
     // Sequences are running sums. Offsets and sizes place them. `verbose` shows the bits.
     model["resources"]["Out"] = json!({
@@ -82,17 +102,27 @@ fn every_form_of_a_model_is_read() {
     assert_eq!(printed(&model), ["Resource 'Out': 0, 0, 127"]);
     model["commands"][0]["verbose"] = json!(true);
     let shown = folder.run_model(&model, &[]).well();
-    assert!(shown.contains("Resource 'Out':\n[0] 0 (0x 0)\n[1] 0 (0x 0)\n[2] 127 (0x7F)\n"), "{shown}");
+    assert!(
+        shown.contains("Resource 'Out':\n[0] 0 (0x 0)\n[1] 0 (0x 0)\n[2] 127 (0x7F)\n"),
+        "{shown}"
+    );
 
     // Sums of floats, and more of them than are in memory at a time.
     model["commands"][0]["verbose"] = json!(false);
     for data_type in ["FLOAT16", "FLOAT32", "FLOAT64"] {
-        let values = json!({ "valueCount": 300_000, "valueStart": 0.25, "valueDelta": 0.5, "value": null });
-        model["resources"]["Out"] = json!({ "initialValuesDataType": data_type, "initialValues": values });
-        let last = if data_type == "FLOAT16" { 1024 } else { 150_000 };
+        let values =
+            json!({ "valueCount": 300_000, "valueStart": 0.25, "valueDelta": 0.5, "value": null });
+        model["resources"]["Out"] =
+            json!({ "initialValuesDataType": data_type, "initialValues": values });
+        let last = if data_type == "FLOAT16" {
+            1024
+        } else {
+            150_000
+        };
         let line = printed(&model).remove(0);
         assert!(
-            line.starts_with("Resource 'Out': 0.25, 0.75, 1.25, ") && line.ends_with(&format!(", {last}")),
+            line.starts_with("Resource 'Out': 0.25, 0.75, 1.25, ")
+                && line.ends_with(&format!(", {last}")),
             "{data_type}"
         );
     }
@@ -103,26 +133,44 @@ fn every_form_of_a_model_is_read() {
     model["resources"]["Out"]["initialValues"]["valueCount"] = json!(9);
     model["commands"][0]["bindings"]["OutputTensor"] =
         json!([{ "name": "Out", "elementOffset": 2, "elementSizeInBytes": 8, "elementCount": 1 }]);
-    assert_eq!(printed(&model), ["Resource 'Out': 7, 7, 7, 7, 0.5, 1.5, 2.5, 3.5, 7"]);
-    let text = model.to_string().replacen('{', "{ // a comment\n /* another */", 1).replacen("]}", "],}", 1);
+    assert_eq!(
+        printed(&model),
+        ["Resource 'Out': 7, 7, 7, 7, 0.5, 1.5, 2.5, 3.5, 7"]
+    );
+    let text = model
+        .to_string()
+        .replacen('{', "{ // a comment\n /* another */", 1)
+        .replacen("]}", "],}", 1);
     for bytes in [format!("\u{feff}{text}").into_bytes(), crate::utf_16(&text)] {
         folder.write("comments.json", bytes);
         folder.well(&["comments.json"]);
-        folder.run(&["--strict", "comments.json"]).fails(1, "the document begins with a byte order mark");
+        folder
+            .run(&["--strict", "comments.json"])
+            .fails(1, "the document begins with a byte order mark");
     }
 
     // 64-bit integers keep their digits; negative values of unsigned types wrap.
     let mut model = small();
-    model["dispatchables"]["fill"] = fill("UINT64", json!([3]), json!(18446744073709551615u64), json!(-1));
-    model["resources"]["Out"] =
-        json!({ "initialValuesDataType": "UINT64", "initialValues": [-1, 9007199254740993u64, 2.0] });
-    assert_eq!(printed(&model), ["Resource 'Out': 18446744073709551615, 18446744073709551614, 18446744073709551613"]);
+    model["dispatchables"]["fill"] = fill(
+        "UINT64",
+        json!([3]),
+        json!(18446744073709551615u64),
+        json!(-1),
+    );
+    model["resources"]["Out"] = json!({ "initialValuesDataType": "UINT64", "initialValues": [-1, 9007199254740993u64, 2.0] });
+    assert_eq!(
+        printed(&model),
+        ["Resource 'Out': 18446744073709551615, 18446744073709551614, 18446744073709551613"]
+    );
 }
 
 #[test]
 fn the_schema_is_printed() {
     let schema: Value = serde_json::from_str(&crate::run(&["schema"]).well()).expect("JSON");
-    assert_eq!(schema["$defs"]["reverse"]["properties"]["Axis"]["type"], "integer");
+    assert_eq!(
+        schema["$defs"]["reverse"]["properties"]["Axis"]["type"],
+        "integer"
+    );
 }
 
 /// Runs a model: what it said, and the seconds of a processor that it took, which other processes hardly change.
@@ -132,10 +180,19 @@ fn processor_seconds(folder: &Folder, options: &str, model: &Value) -> (String, 
     let output = folder.shell(&format!("\"$0\" {options} model.json; times >&2"));
     // The last line: minutes and seconds of the children, for the user and for the system.
     let said = stderr(&output);
-    let seconds = said.lines().last().expect("times").split_whitespace().map(|time| {
-        let (minutes, seconds) = time.trim_end_matches('s').split_once('m').expect("minutes and seconds");
-        60.0 * minutes.parse::<f64>().expect("a number") + seconds.parse::<f64>().expect("a number")
-    });
+    let seconds = said
+        .lines()
+        .last()
+        .expect("times")
+        .split_whitespace()
+        .map(|time| {
+            let (minutes, seconds) = time
+                .trim_end_matches('s')
+                .split_once('m')
+                .expect("minutes and seconds");
+            60.0 * minutes.parse::<f64>().expect("a number")
+                + seconds.parse::<f64>().expect("a number")
+        });
     (stdout(&output) + &said, seconds.sum())
 }
 
@@ -149,17 +206,38 @@ fn the_time_of_dispatchables_grows_with_their_number() {
     let mut wrong = right.clone();
     wrong["desc"]["Axis"] = json!("two");
     let mut absent = right.clone();
-    absent["desc"].as_object_mut().expect("an object").remove("Axis");
+    absent["desc"]
+        .as_object_mut()
+        .expect("an object")
+        .remove("Axis");
     absent["desc"]["note"] = json!("nothing reads this");
     let folder = Folder::new();
     for (options, second, said) in [
-        ("--validate", &wrong, "Axis is \"two\", but must be an integer"),
+        (
+            "--validate",
+            &wrong,
+            "Axis is \"two\", but must be an integer",
+        ),
         ("--validate", &absent, "desc is without the member Axis"),
-        ("--validate --directml all", &wrong, "accepted by 1.0.200610 to 1.15.4\n"),
+        (
+            "--validate --directml all",
+            &wrong,
+            "accepted by 1.0.200610 to 1.15.4\n",
+        ),
     ] {
         let [few, many] = [2_000, 10_000].map(|count| {
-            let one = |n: usize| (format!("{n:06}"), if n.is_multiple_of(2) { right.clone() } else { second.clone() });
-            let model = json!({ "dispatchables": (0..count).map(one).collect::<serde_json::Map<_, _>>() });
+            let one = |n: usize| {
+                (
+                    format!("{n:06}"),
+                    if n.is_multiple_of(2) {
+                        right.clone()
+                    } else {
+                        second.clone()
+                    },
+                )
+            };
+            let model =
+                json!({ "dispatchables": (0..count).map(one).collect::<serde_json::Map<_, _>>() });
             let (printed, seconds) = processor_seconds(&folder, options, &model);
             assert_eq!(printed.matches(said).count(), count / 2);
             seconds
@@ -176,7 +254,12 @@ fn large_models_take_no_time() {
     deep["desc"]["OutputTensor"]["Strides"] = json!((1..=160_000).collect::<Vec<u32>>());
     let deep = json!({ "dispatchables": { "deep": deep } });
 
-    let resource = |n| (format!("{n}"), json!({ "initialValuesDataType": "FLOAT32", "initialValues": [n] }));
+    let resource = |n| {
+        (
+            format!("{n}"),
+            json!({ "initialValuesDataType": "FLOAT32", "initialValues": [n] }),
+        )
+    };
     let print = |n: u32| json!({ "type": "print", "resource": n.to_string() });
     let resources = (0..40_000).map(resource).collect::<serde_json::Map<_, _>>();
     let commands: Vec<Value> = (0..40_000).rev().take(200).map(print).collect();
@@ -187,7 +270,12 @@ fn large_models_take_no_time() {
     long["dispatchables"]["fill"] = fill("FLOAT16", json!([4]), json!(0.5), json!(0.1));
 
     for (options, model, words, most) in [
-        ("--validate", deep, "DimensionCount is 160000, but must be from 1 to 8", 3.0),
+        (
+            "--validate",
+            deep,
+            "DimensionCount is 160000, but must be from 1 to 8",
+            3.0,
+        ),
         ("-a cpu", wide, "Resource '39800': 39800\n", 3.0),
         ("--strict --validate", long, "a fill with the element", 20.0),
     ] {

@@ -15,19 +15,50 @@ fn options_of_dxdispatch_mean_the_same() {
         let output = run(arguments);
         (output.well(), stderr(&output))
     };
-    assert_eq!(well(&["-m", model, "--dml_feature_level", "5.0"]).0.lines().count(), 4);
-    let (_, noted) =
-        well(&[model, "-d", "-q", "compute", "-o", "x", "--clear_shader_caches", "--post_dispatch_barriers", "uav"]);
+    assert_eq!(
+        well(&["-m", model, "--dml_feature_level", "5.0"])
+            .0
+            .lines()
+            .count(),
+        4
+    );
+    let (_, noted) = well(&[
+        model,
+        "-d",
+        "-q",
+        "compute",
+        "-o",
+        "x",
+        "--clear_shader_caches",
+        "--post_dispatch_barriers",
+        "uav",
+    ]);
     assert_eq!(noted.lines().count(), 4, "{noted}");
     assert!(noted.contains("NOTE: --debug has no meaning here"));
-    assert_eq!(well(&[model, "-f", "a:1", "-l", "1", "another.json"]).1.lines().count(), 3);
+    assert_eq!(
+        well(&[model, "-f", "a:1", "-l", "1", "another.json"])
+            .1
+            .lines()
+            .count(),
+        3
+    );
     let (shown, _) = well(&["-s", model]);
-    assert!(shown.contains("-Hardware: false") && shown.contains("Resource 'Out': 2, 1, 3, 4"), "{shown}");
+    assert!(
+        shown.contains("-Hardware: false") && shown.contains("Resource 'Out': 2, 1, 3, 4"),
+        "{shown}"
+    );
     assert!(well(&["-S"]).0.contains("dml-cuda"));
     // Milliseconds override iterations. The interval is the minimum time between the starts of two iterations.
     let samples = |arguments: &[&str]| {
-        let events = lines_of_json(&run(&[&[model, "-a", "cpu", "--format", "json"], arguments].concat()));
-        events[2]["cpu_milliseconds"].as_array().expect("samples").len()
+        let events = lines_of_json(&run(&[
+            &[model, "-a", "cpu", "--format", "json"],
+            arguments,
+        ]
+        .concat()));
+        events[2]["cpu_milliseconds"]
+            .as_array()
+            .expect("samples")
+            .len()
     };
     assert!((1..=4).contains(&samples(&["-i", "100", "-t", "30", "-I", "10"])));
     assert_eq!(samples(&["-i", "7", "-I", "1"]), 7);
@@ -39,9 +70,17 @@ fn options_of_dxdispatch_mean_the_same() {
     let write = json!([{ "type": "writeFile", "resource": "A", "targetPath": "out\\b.bin" }]);
     let windows = one_resource("UINT8", json!({ "sourcePath": "in\\a.bin" }), write);
     let target = folder.path("elsewhere");
-    let paths = ["--output_path", target.to_str().expect("UTF-8"), "--input_path", "from"];
+    let paths = [
+        "--output_path",
+        target.to_str().expect("UTF-8"),
+        "--input_path",
+        "from",
+    ];
     let printed = folder.run_model(&windows, &paths).well();
-    let written = format!("Resource 'A' written to '{}'", target.join("out").join("b.bin").display());
+    let written = format!(
+        "Resource 'A' written to '{}'",
+        target.join("out").join("b.bin").display()
+    );
     assert!(printed.contains(&written), "{printed}");
     assert_eq!(folder.read("elsewhere/out/b.bin")[..2], [7, 8]);
 }
@@ -50,52 +89,112 @@ fn options_of_dxdispatch_mean_the_same() {
 fn format_json_prints_the_same_facts_as_json() {
     let model = repository("models/reverse_subsequences.json");
     let model = model.to_str().expect("UTF-8");
-    let events = |arguments: &[&str]| lines_of_json(&run(&[arguments, &["--format", "json"]].concat()));
+    let events =
+        |arguments: &[&str]| lines_of_json(&run(&[arguments, &["--format", "json"]].concat()));
     let ran = events(&[model, "-a", "cpu", "-i", "3"]);
-    let names: Vec<&str> = ran.iter().map(|event| event["event"].as_str().expect("a name")).collect();
+    let names: Vec<&str> = ran
+        .iter()
+        .map(|event| event["event"].as_str().expect("a name"))
+        .collect();
     assert_eq!(names, ["device", "initialize", "dispatch", "print"]);
     assert_eq!(ran[0]["name"], "CPU");
     let samples = ran[2]["cpu_milliseconds"].as_array().expect("samples");
     assert_eq!(samples.len(), 3);
-    let is_short = |milliseconds: &Value| milliseconds.as_f64().is_some_and(|found| found > 0.0 && found < 900.0);
-    assert!(is_short(&ran[1]["milliseconds"]) && samples.iter().any(is_short), "{ran:?}");
-    assert_eq!(ran[3]["values"], json!([2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12]));
+    let is_short = |milliseconds: &Value| {
+        milliseconds
+            .as_f64()
+            .is_some_and(|found| found > 0.0 && found < 900.0)
+    };
+    assert!(
+        is_short(&ran[1]["milliseconds"]) && samples.iter().any(is_short),
+        "{ran:?}"
+    );
+    assert_eq!(
+        ran[3]["values"],
+        json!([2, 1, 3, 4, 8, 7, 6, 5, 11, 10, 9, 12])
+    );
     let verdict = events(&[model, "--validate"]);
     assert_eq!(verdict[0]["accepted"], true);
     let all = events(&[model, "--validate", "--directml", "all"]);
     assert_eq!(all[0]["verdicts"].as_array().expect("verdicts").len(), 13);
     assert_eq!(events(&["-s"]).last().expect("the CPU")["name"], "CPU");
     assert_eq!(events(&["-s", "-S"])[0]["event"], "dependencies");
-    assert_eq!(events(&[model, "-a", "cpu", "-r", "0"])[2]["cpu_milliseconds"][0], 0.0);
+    assert_eq!(
+        events(&[model, "-a", "cpu", "-r", "0"])[2]["cpu_milliseconds"][0],
+        0.0
+    );
 
     let folder = Folder::new();
     let mut wrong = example("reverse_subsequences");
     wrong["dispatchables"]["reverse"]["desc"]["Axis"] = json!(9);
-    folder.run_model(&wrong, &["--validate", "--directml", "all"]).fails(1, ""); // no version accepts it
-    let verdict = lines_of_json(&folder.run_model(&wrong, &["--validate", "--format", "json"])).remove(0);
-    assert_eq!((&verdict["accepted"], &verdict["errors"][0]["rule"]), (&json!(false), &json!("reverse.axis.range")));
+    folder
+        .run_model(&wrong, &["--validate", "--directml", "all"])
+        .fails(1, ""); // no version accepts it
+    let verdict =
+        lines_of_json(&folder.run_model(&wrong, &["--validate", "--format", "json"])).remove(0);
+    assert_eq!(
+        (&verdict["accepted"], &verdict["errors"][0]["rule"]),
+        (&json!(false), &json!("reverse.axis.range"))
+    );
     // What cannot be read is an error of the same shape, without a rule.
     wrong["dispatchables"]["reverse"]["desc"]["Axis"] = json!("x");
-    let unreadable = lines_of_json(&folder.run_model(&wrong, &["--validate", "--format", "json"])).remove(0);
-    let names =
-        |verdict: &Value| verdict["errors"][0].as_object().expect("an error").keys().cloned().collect::<Vec<_>>();
-    assert_eq!((names(&unreadable), &unreadable["errors"][0]["rule"]), (names(&verdict), &json!(null)));
-    let all = folder.run_model(&wrong, &["--validate", "--directml", "all", "--format", "json"]);
-    let verdicts = lines_of_json(&all)[0]["verdicts"].as_array().expect("verdicts").clone();
-    assert!(verdicts.len() == 13 && verdicts.iter().all(|verdict| verdict["errors"] == unreadable["errors"]));
+    let unreadable =
+        lines_of_json(&folder.run_model(&wrong, &["--validate", "--format", "json"])).remove(0);
+    let names = |verdict: &Value| {
+        verdict["errors"][0]
+            .as_object()
+            .expect("an error")
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names(&unreadable), &unreadable["errors"][0]["rule"]),
+        (names(&verdict), &json!(null))
+    );
+    let all = folder.run_model(
+        &wrong,
+        &["--validate", "--directml", "all", "--format", "json"],
+    );
+    let verdicts = lines_of_json(&all)[0]["verdicts"]
+        .as_array()
+        .expect("verdicts")
+        .clone();
+    assert!(
+        verdicts.len() == 13
+            && verdicts
+                .iter()
+                .all(|verdict| verdict["errors"] == unreadable["errors"])
+    );
     let text = stdout(&folder.run_model(&wrong, &["--validate", "--directml", "all"]));
-    assert!(text.contains("accepted by none\n  line 1: dispatchables.reverse.desc.Axis is \"x\""), "{text}");
+    assert!(
+        text.contains("accepted by none\n  line 1: dispatchables.reverse.desc.Axis is \"x\""),
+        "{text}"
+    );
     // NaN and infinities are strings, because JSON has no numbers for them. Every value reads back as the same bits.
     for (data_type, values) in [
         ("FLOAT32", json!(["nan", "-inf", 1.5])),
-        ("FLOAT32", json!([16_777_216, 0.1, 1.0e-45, 3.402_823_5e38, -0.0])),
-        ("FLOAT64", json!([16_777_217, 0.1, 1.0e300, 123_456_789.123_456_79])),
+        (
+            "FLOAT32",
+            json!([16_777_216, 0.1, 1.0e-45, 3.402_823_5e38, -0.0]),
+        ),
+        (
+            "FLOAT64",
+            json!([16_777_217, 0.1, 1.0e300, 123_456_789.123_456_79]),
+        ),
         ("FLOAT16", json!([0.099975586, 65504])),
     ] {
-        let exact = one_resource(data_type, values.clone(), json!([{ "type": "print", "resource": "A" }]));
+        let exact = one_resource(
+            data_type,
+            values.clone(),
+            json!([{ "type": "print", "resource": "A" }]),
+        );
         let printed = folder.run_model(&exact, &["--format", "json"]).well();
         let expected = values.to_string().replace("-0.0", "-0").replace("e+", "e");
-        assert!(printed.contains(&format!("\"values\":{expected}}}")), "{printed}");
+        assert!(
+            printed.contains(&format!("\"values\":{expected}}}")),
+            "{printed}"
+        );
     }
 }
 
@@ -105,16 +204,33 @@ fn completions_and_a_manual_page_are_printed() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&run(&["completions", shell]));
         assert!(
-            script.contains("show_adapters") && !script.contains("pix_capture") && !script.contains("(kernel)"),
+            script.contains("show_adapters")
+                && !script.contains("pix_capture")
+                && !script.contains("(kernel)"),
             "{script}"
         );
     }
     let page = stdout(&run(&["man"]));
-    for section in [".TH dml-cuda 1", ".SH \"EXIT STATUS\"", ".SH EXAMPLES", ".SH FILES"] {
-        assert!(page.replace(".SH EXIT STATUS", ".SH \"EXIT STATUS\"").contains(section), "{section}");
+    for section in [
+        ".TH dml-cuda 1",
+        ".SH \"EXIT STATUS\"",
+        ".SH EXAMPLES",
+        ".SH FILES",
+    ] {
+        assert!(
+            page.replace(".SH EXIT STATUS", ".SH \"EXIT STATUS\"")
+                .contains(section),
+            "{section}"
+        );
     }
-    for (_, command) in page.lines().filter_map(|line| line.strip_suffix("(1)")?.split_once("cuda\\-")) {
-        assert!(stdout(&run(&["man", command])).contains(&format!(".TH dml-cuda-{command} 1")), "{command}");
+    for (_, command) in page
+        .lines()
+        .filter_map(|line| line.strip_suffix("(1)")?.split_once("cuda\\-"))
+    {
+        assert!(
+            stdout(&run(&["man", command])).contains(&format!(".TH dml-cuda-{command} 1")),
+            "{command}"
+        );
     }
     assert_eq!(run(&["man", "nothing"]).status.code(), Some(1));
 }
@@ -132,8 +248,16 @@ fn bash_completes_options_and_closed_lists() {
     ] {
         let call = format!("_dml__cuda dml-cuda {word} {previous}\necho \"${{COMPREPLY[@]}}\"");
         let script = format!("{completions}\nCOMP_WORDS=({words}) COMP_CWORD=2\n{call}");
-        let found = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash starts");
-        assert_eq!(String::from_utf8_lossy(&found.stdout), expected, "{}", String::from_utf8_lossy(&found.stderr));
+        let found = std::process::Command::new("bash")
+            .args(["-c", &script])
+            .output()
+            .expect("bash starts");
+        assert_eq!(
+            String::from_utf8_lossy(&found.stdout),
+            expected,
+            "{}",
+            String::from_utf8_lossy(&found.stderr)
+        );
     }
 }
 
@@ -144,10 +268,18 @@ fn a_model_is_read_from_standard_input() {
     folder.write("a.bin", [7, 8]);
     let print = json!([{ "type": "print", "resource": "A" }]);
     let model = one_resource("UINT8", json!({ "sourcePath": "a.bin" }), print).to_string();
-    for options in [&["-", "-a", "cpu"][..], &["-m", "-", "-a", "cpu", "--strict"]] {
-        assert!(folder.run_with_input(options, &model).well().ends_with("Resource 'A': 7, 8\n"));
+    for options in [
+        &["-", "-a", "cpu"][..],
+        &["-m", "-", "-a", "cpu", "--strict"],
+    ] {
+        assert!(folder
+            .run_with_input(options, &model)
+            .well()
+            .ends_with("Resource 'A': 7, 8\n"));
     }
-    folder.run_with_input(&["-"], "{").fails(1, "ERROR: -: line 1, column ");
+    folder
+        .run_with_input(&["-"], "{")
+        .fails(1, "ERROR: -: line 1, column ");
 }
 
 /// Answers that were silent, mixed or wrong.
@@ -156,23 +288,39 @@ fn every_option_has_an_answer() {
     let model = repository("models/reverse_subsequences.json");
     let model = model.to_str().expect("UTF-8");
     let verdict = run(&[model, "--validate", "--directml", "1.8"]).well();
-    assert!(verdict.contains("accepted by DirectML 1.8.0\n"), "{verdict}");
+    assert!(
+        verdict.contains("accepted by DirectML 1.8.0\n"),
+        "{verdict}"
+    );
     run(&[model, "-v", "3"]).fails(2, "");
     assert!(!run(&[model, "-a", "cpu", "-v", "1"]).well().contains("GPU"));
     // The short help is a screen, and the long one has groups.
     for command in [&[][..], &["bench"], &["report"]] {
         let [short, long] = ["-h", "--help"].map(|help| run(&[command, &[help]].concat()).well());
-        let is_short = short.lines().count() <= 32 && short.lines().all(|line| line.chars().count() <= 140);
-        assert!(is_short && long.lines().count() > short.lines().count(), "{command:?}: {short}");
+        let is_short =
+            short.lines().count() <= 32 && short.lines().all(|line| line.chars().count() <= 140);
+        assert!(
+            is_short && long.lines().count() > short.lines().count(),
+            "{command:?}: {short}"
+        );
         let groups: &[&str] = match command {
             [] => &["Timing", "Checks and explanations", "Files"],
             ["bench"] => &["ONNX Runtime"],
             _ => &["Pipelines"],
         };
-        assert!(groups.iter().all(|group| long.contains(&format!("\n{group}:\n"))), "{long}");
+        assert!(
+            groups
+                .iter()
+                .all(|group| long.contains(&format!("\n{group}:\n"))),
+            "{long}"
+        );
     }
     let output = run(&["-m", model, "-m", "other.json"]);
-    assert!(stderr(&output).contains("NOTE: one model a run: other.json is ignored"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("NOTE: one model a run: other.json is ignored"),
+        "{}",
+        stderr(&output)
+    );
     // A name with an escape sequence, and a file that is named as a command is.
     let folder = Folder::new();
     let named = json!({
@@ -181,8 +329,13 @@ fn every_option_has_an_answer() {
     });
     folder.write("suite", named.to_string());
     let printed = folder.well(&["./suite", "-a", "cpu"]);
-    assert_eq!(printed.lines().nth(1), Some("Resource 'a\\u{1b}[2J\\nb': 1"));
+    assert_eq!(
+        printed.lines().nth(1),
+        Some("Resource 'a\\u{1b}[2J\\nb': 1")
+    );
     let rejected = json!({ "a\u{1b}[2J": fill("FLOAT32", json!([0]), json!(0), json!(1)) });
     let rejected = json!({ "resources": {}, "dispatchables": rejected, "commands": [] });
-    folder.run_model(&rejected, &["-a", "cpu"]).fails(1, "ERROR: dispatchable 'a\\u{1b}[2J' is rejected:");
+    folder
+        .run_model(&rejected, &["-a", "cpu"])
+        .fails(1, "ERROR: dispatchable 'a\\u{1b}[2J' is rejected:");
 }

@@ -46,13 +46,30 @@ Dispatchable 'wrong'
 
     // A GPU that was not timed, and whose costs it has: those of the recorded times.
     let files = fs::read_dir(repository("benches/record/times")).expect("a folder");
-    let files = files.map(|file| file.expect("an entry").file_name().to_string_lossy().to_uppercase());
+    let files = files.map(|file| {
+        file.expect("an entry")
+            .file_name()
+            .to_string_lossy()
+            .to_uppercase()
+    });
     let times = files.filter(|file| file.ends_with(".CSV.GZ"));
-    let timed: BTreeSet<String> = times.map(|file| file.split('-').next().unwrap_or_default().to_owned()).collect();
+    let timed: BTreeSet<String> = times
+        .map(|file| file.split('-').next().unwrap_or_default().to_owned())
+        .collect();
     let timed: Vec<String> = timed.into_iter().collect();
     let note = format!(": estimates have the costs of {}\n", timed.join(" and "));
-    for (target, is_timed) in [("a100", false), ("t4", false), ("h100", true), ("H200", true)] {
-        let output = run(&["--explain", "--target", target, model.to_str().expect("UTF-8")]);
+    for (target, is_timed) in [
+        ("a100", false),
+        ("t4", false),
+        ("h100", true),
+        ("H200", true),
+    ] {
+        let output = run(&[
+            "--explain",
+            "--target",
+            target,
+            model.to_str().expect("UTF-8"),
+        ]);
         output.well();
         let said = format!("NOTE: no GPU '{target}' was timed{note}");
         assert_eq!(stderr(&output), if is_timed { String::new() } else { said });
@@ -69,13 +86,25 @@ fn a_plan_as_json_has_its_text_and_its_data() {
     let folder = Folder::new();
     let mut columns = fill("INT8", json!([3, 3]), json!(0), json!(1));
     columns["desc"]["OutputTensor"]["Strides"] = json!([1, 5]);
-    let dispatchables =
-        json!({ "columns": columns, "reverse": example("reverse_subsequences")["dispatchables"]["reverse"] });
-    folder.write("model.json", json!({ "dispatchables": dispatchables }).to_string());
+    let dispatchables = json!({ "columns": columns, "reverse": example("reverse_subsequences")["dispatchables"]["reverse"] });
+    folder.write(
+        "model.json",
+        json!({ "dispatchables": dispatchables }).to_string(),
+    );
     for (device, option, variable, specialized) in [
         (["--target", "h100"], "", None, "in_graphs"),
-        (["--target", "h100"], "specialize=always", Some("specialize=never"), "always"),
-        (["--target", "h100"], "select=estimate", Some("specialize=never"), "never"),
+        (
+            ["--target", "h100"],
+            "specialize=always",
+            Some("specialize=never"),
+            "always",
+        ),
+        (
+            ["--target", "h100"],
+            "select=estimate",
+            Some("specialize=never"),
+            "never",
+        ),
         (["--target", "t4"], "", Some("specialize=always"), "always"),
         (["-a", "cpu"], "specialize=always", None, ""),
     ] {
@@ -85,12 +114,22 @@ fn a_plan_as_json_has_its_text_and_its_data() {
                 .args(["model.json", "--explain", "--format", format])
                 .args(device)
                 .args(["--compile-options", option]);
-            command.envs(variable.map(|value| ("DML_CUDA_COMPILE_OPTIONS", value))).output().expect("it starts")
+            command
+                .envs(variable.map(|value| ("DML_CUDA_COMPILE_OPTIONS", value)))
+                .output()
+                .expect("it starts")
         };
         let plans = lines_of_json(&run("json"));
-        let mut printed = format!("Planned for '{}'\n", plans[0]["target"].as_str().expect("text"));
+        let mut printed = format!(
+            "Planned for '{}'\n",
+            plans[0]["target"].as_str().expect("text")
+        );
         for plan in &plans {
-            let indented = plan["text"].as_str().expect("text").lines().map(|line| format!("  {line}\n"));
+            let indented = plan["text"]
+                .as_str()
+                .expect("text")
+                .lines()
+                .map(|line| format!("  {line}\n"));
             let name = plan["dispatchable"].as_str().expect("a name");
             printed += &format!("Dispatchable '{name}'\n{}", indented.collect::<String>());
         }
@@ -98,31 +137,67 @@ fn a_plan_as_json_has_its_text_and_its_data() {
         // Fills stay generic.
         let [fill, reversal] = [0, 1].map(|n| &plans[n]["modes"][0]["kernels"]);
         if device[0] == "-a" {
-            assert!(fill == &json!([]) && printed.contains("no kernel: the CPU runs it, on the calling thread"));
+            assert!(
+                fill == &json!([])
+                    && printed.contains("no kernel: the CPU runs it, on the calling thread")
+            );
             continue;
         }
         let dimension = |stride, index| json!({ "size": 3, "is_axis": false, "strides": { "OutputTensor": stride, "index": index } });
-        assert_eq!(plans[0]["dimensions"], json!([dimension(5, 1), dimension(1, 3)]));
+        assert_eq!(
+            plans[0]["dimensions"],
+            json!([dimension(5, 1), dimension(1, 3)])
+        );
         let mut chosen = json!({
             "kernel": "fill_elements", "variant": "", "estimated_microseconds": null, "measured_microseconds": null, "outcome": "chosen",
             "access_bytes": 1, "blocks": 1, "threads": 256, "shared_memory": 0, "alignment": 1, "specialize": "never"
         });
         assert_eq!(fill[0], chosen);
-        assert_eq!((&fill[1]["outcome"], &fill[1]["kernel"]), (&json!("rejected"), &json!("fill_packed")));
-        assert_eq!(fill[1]["reason"], "the output is not one contiguous run in the order of its index");
+        assert_eq!(
+            (&fill[1]["outcome"], &fill[1]["kernel"]),
+            (&json!("rejected"), &json!("fill_packed"))
+        );
+        assert_eq!(
+            fill[1]["reason"],
+            "the output is not one contiguous run in the order of its index"
+        );
         for (name, value) in chosen.as_object_mut().expect("members") {
-            assert_eq!(reversal[0][name].is_null(), value.is_null() && name.starts_with("measured"), "{name}");
+            assert_eq!(
+                reversal[0][name].is_null(),
+                value.is_null() && name.starts_with("measured"),
+                "{name}"
+            );
         }
         assert_eq!(reversal[0]["specialize"], specialized);
-        assert!(reversal.as_array().expect("a list").iter().any(|kernel| kernel["outcome"] == "possible"));
+        assert!(reversal
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(|kernel| kernel["outcome"] == "possible"));
     }
-    let explain = ["model.json", "--explain", "--target", "t4", "--compile-options"];
+    let explain = [
+        "model.json",
+        "--explain",
+        "--target",
+        "t4",
+        "--compile-options",
+    ];
     folder
         .run(&[&explain[..], &["select=measure"]].concat())
-        .fails(1, "`select=measure`, but must be `select=estimate` with --target");
-    for mode in [&["--explain", "--target", "t4"][..], &["--validate"], &["-a", "cpu"]] {
+        .fails(
+            1,
+            "`select=measure`, but must be `select=estimate` with --target",
+        );
+    for mode in [
+        &["--explain", "--target", "t4"][..],
+        &["--validate"],
+        &["-a", "cpu"],
+    ] {
         folder
             .run(&[&["model.json", "--compile-options", "select=guess"], mode].concat())
-            .fails(2, "the compile option is `select=guess`, but must be one of specialize=in_graphs|");
+            .fails(
+                2,
+                "the compile option is `select=guess`, but must be one of specialize=in_graphs|",
+            );
     }
 }

@@ -19,13 +19,19 @@ fn every_model_of_a_suite_runs_on_windows_too() {
     let said = folder.well(&["suite", "my suite", "--tier", "quick"]);
     assert!(said.starts_with("Suite 'quick "), "{said}");
     let suite = folder.names("my suite");
-    let models: Vec<&str> = suite.iter().filter_map(|name| name.strip_suffix(".json")).collect();
+    let models: Vec<&str> = suite
+        .iter()
+        .filter_map(|name| name.strip_suffix(".json"))
+        .collect();
     let (mut in_place, mut outputs, mut over_long) = (0, 0, 0);
     for name in &models {
         let file = format!("{name}.json");
         assert!(name.is_ascii() && folder.read(&format!("my suite/{file}")).is_ascii());
         let mut command = folder.dml_cuda();
-        let command = command.current_dir(folder.path("my suite")).args([&file, "--strict", "--validate"]);
+        let command =
+            command
+                .current_dir(folder.path("my suite"))
+                .args([&file, "--strict", "--validate"]);
         let output = command.output().expect("it starts");
         let said = stdout(&output) + &stderr(&output);
         // --strict refuses lengths above the axis size, and the copies, which are another operator. Nothing else.
@@ -34,7 +40,10 @@ fn every_model_of_a_suite_runs_on_windows_too() {
             _ if name.starts_with("baseline_of_copies.") => "ELEMENT_WISE_IDENTITY",
             _ => "",
         };
-        assert!(output.status.success() == why.is_empty() && said.contains(why), "{name}: {said}");
+        assert!(
+            output.status.success() == why.is_empty() && said.contains(why),
+            "{name}: {said}"
+        );
         // DirectML accepts in place and is wrong.
         let warned = said.contains("one resource for InputTensor and OutputTensor");
         assert_eq!(warned, name.ends_with(".in_place"), "{name}");
@@ -42,10 +51,17 @@ fn every_model_of_a_suite_runs_on_windows_too() {
         outputs += usize::from(name.starts_with("check."));
         over_long += usize::from(name.starts_with("over_long."));
     }
-    assert!(models.len() > 180 && in_place > 50, "{} {in_place}", models.len());
+    assert!(
+        models.len() > 180 && in_place > 50,
+        "{} {in_place}",
+        models.len()
+    );
     assert_eq!((outputs, over_long), (26, 4));
     folder.refuses(&["suite", "my suite"], "is not empty, but must be new");
-    folder.refuses(&["suite", "my suite", "--tier", "full"], "is not empty, but must be new");
+    folder.refuses(
+        &["suite", "my suite", "--tier", "full"],
+        "is not empty, but must be new",
+    );
     assert_eq!(folder.names("my suite"), suite);
     folder.write("file", "kept");
     folder.refuses(&["suite", "file"], "ERROR: file: ");
@@ -69,7 +85,12 @@ fn a_suite_that_ends_early_leaves_only_what_others_have_written() {
     }
     let begin = |arguments: &[&str]| {
         let mut command = folder.dml_cuda();
-        let mut child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let mut child = command
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
         while folder.path("suite").read_dir().map_or(0, Iterator::count) < 9 {
             assert_eq!(child.try_wait().expect("it is there"), None);
             std::thread::sleep(Duration::from_millis(1));
@@ -82,25 +103,43 @@ fn a_suite_that_ends_early_leaves_only_what_others_have_written() {
         // A second suite, of any tier, is refused. It takes nothing away from the first one.
         let written = folder.names("suite");
         for tier in ["quick", "standard", "full"] {
-            folder.refuses(&["suite", "suite", "--tier", tier], "suite: it is being filled by another process, ");
+            folder.refuses(
+                &["suite", "suite", "--tier", tier],
+                "suite: it is being filled by another process, ",
+            );
         }
         assert_eq!(folder.names("suite"), written);
         folder.write("suite/of another program", "kept");
         bench::send(signal, &first);
         bench::send("-CONT", &first);
-        assert_eq!(first.wait().expect("it ends").code(), Some(code), "{signal}");
+        assert_eq!(
+            first.wait().expect("it ends").code(),
+            Some(code),
+            "{signal}"
+        );
         assert_eq!(
             (folder.names(""), folder.names("suite")),
-            (vec!["suite".to_owned()], vec!["of another program".to_owned()])
+            (
+                vec!["suite".to_owned()],
+                vec!["of another program".to_owned()]
+            )
         );
         std::fs::remove_dir_all(folder.path("suite")).expect("removed");
     }
     // Two at once: one is whole, and the other one is refused. A job in the background of a script ignores Ctrl-C.
     let suite = "\"$0\" suite suite --tier quick";
-    let codes = folder.shell(&format!("{suite} >&2 & {suite} >&2; echo $?; wait $!; echo $?")).well();
+    let codes = folder
+        .shell(&format!(
+            "{suite} >&2 & {suite} >&2; echo $?; wait $!; echo $?"
+        ))
+        .well();
     assert!(["0\n1\n", "1\n0\n"].contains(&codes.as_str()), "{codes}");
     let job = suite.replace("suite suite", "suite job");
-    folder.shell(&format!("{job} & while [ ! -e job ]; do :; done; kill -INT $!; wait $!")).well();
+    folder
+        .shell(&format!(
+            "{job} & while [ ! -e job ]; do :; done; kill -INT $!; wait $!"
+        ))
+        .well();
     assert_eq!(folder.names("suite"), folder.names("job"));
     assert!(folder
         .names("job")

@@ -14,7 +14,11 @@ fn a_model_runs_to_its_end_without_a_reader() {
     let write = |name: &str| json!({ "type": "writeFile", "resource": "A", "targetPath": name });
     let print = json!({ "type": "print", "resource": "A" });
     let commands = json!([write("first.bin"), print, print, write("last.bin")]);
-    let model = one_resource("UINT8", json!({ "valueCount": 100_000, "value": 7 }), commands);
+    let model = one_resource(
+        "UINT8",
+        json!({ "valueCount": 100_000, "value": 7 }),
+        commands,
+    );
     folder.write("model.json", model.to_string());
     let output = folder.shell("{ \"$0\" model.json -a cpu; echo $? > status; } | head -c 10");
     assert_eq!((stderr(&output).as_str(), output.stdout.len()), ("", 10));
@@ -33,9 +37,12 @@ fn closed_or_full_standard_streams_cause_no_panic() {
         (output.status.code().expect("no signal"), stderr(&output))
     };
     let case = r#"{"case":"x","type":"f32","mode":"copy","bytes":8,"dispatches":1,"each":[1.0]}"#;
-    let recorded = format!(r#"{{"schema":2,"label":"r","machine":{{}},"timing":"","cases":[{case}]}}"#);
+    let recorded =
+        format!(r#"{{"schema":2,"label":"r","machine":{{}},"timing":"","cases":[{case}]}}"#);
     folder.write("r.json", recorded);
-    let model = repository("models/fill_value_sequence_uint8.json").canonicalize().expect("a model");
+    let model = repository("models/fill_value_sequence_uint8.json")
+        .canonicalize()
+        .expect("a model");
     let model = format!("{} -a cpu", model.display());
     // Commands that succeed and print to standard output.
     let commands = [
@@ -55,18 +62,28 @@ fn closed_or_full_standard_streams_cause_no_panic() {
         "man",
     ];
     for command in commands {
-        for (redirect, expected) in
-            [("2>&-", 0), ("2>/dev/full", 0), (">&-", 0), (">/dev/full", 1), (">/dev/full 2>/dev/full", 1)]
-        {
+        for (redirect, expected) in [
+            ("2>&-", 0),
+            ("2>/dev/full", 0),
+            (">&-", 0),
+            (">/dev/full", 1),
+            (">/dev/full 2>/dev/full", 1),
+        ] {
             let _ = fs::remove_file(folder.path("b.json"));
             let (code, said) = run(command, redirect);
             assert_eq!(code, expected, "{command} {redirect}: {said}");
             let fails = redirect == ">/dev/full";
-            assert_eq!(said.contains("writing to standard output failed: "), fails, "{command} {redirect}: {said}");
+            assert_eq!(
+                said.contains("writing to standard output failed: "),
+                fails,
+                "{command} {redirect}: {said}"
+            );
         }
         // The reader of both streams exits at once. The exit status goes to a file.
         let _ = fs::remove_file(folder.path("b.json"));
-        let output = folder.shell(&format!("{{ \"$0\" {command} 2>&1; echo $? > status; }} | true"));
+        let output = folder.shell(&format!(
+            "{{ \"$0\" {command} 2>&1; echo $? > status; }} | true"
+        ));
         assert!(output.status.success());
         assert_eq!(folder.read("status"), b"0\n", "{command}");
     }

@@ -15,23 +15,49 @@ pub fn assert_golden(name: &str, text: &str) {
         fs::write(&file, text).expect("written");
     }
     let expected = fs::read_to_string(&file).expect("a golden file");
-    assert!(text == expected, "{name} differs; UPDATE_GOLDEN=1 writes it: {text}");
+    assert!(
+        text == expected,
+        "{name} differs; UPDATE_GOLDEN=1 writes it: {text}"
+    );
 }
 
 #[test]
 fn help_is_the_golden_file() {
-    let commands = ["", "bench", "report", "tune", "suite", "schema", "completions", "man"];
+    let commands = [
+        "",
+        "bench",
+        "report",
+        "tune",
+        "suite",
+        "schema",
+        "completions",
+        "man",
+    ];
     let helps = commands.map(|command| {
-        let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|argument| !argument.is_empty()).collect();
+        let arguments: Vec<&str> = [command, "--help"]
+            .into_iter()
+            .filter(|argument| !argument.is_empty())
+            .collect();
         // Windows names the program with its extension.
-        format!("$ dml-cuda {}\n{}", arguments.join(" "), run(&arguments).well().replace("dml-cuda.exe", "dml-cuda"))
+        format!(
+            "$ dml-cuda {}\n{}",
+            arguments.join(" "),
+            run(&arguments).well().replace("dml-cuda.exe", "dml-cuda")
+        )
     });
     let helps = helps.join("\n");
     // An option's help is one imperative sentence without a period. Explanations below it are sentences.
     let lines: Vec<&str> = helps.lines().map(str::trim).collect();
-    for pair in lines.windows(2).filter(|pair| pair[0].starts_with('-') && !pair[0].starts_with("- ")) {
-        let (option, help) = (pair[0], pair[0].rsplit_once("  ").map_or(pair[1], |(_, help)| help));
-        let begins = help.starts_with(|c: char| c.is_ascii_uppercase()) && !help.starts_with("The ");
+    for pair in lines
+        .windows(2)
+        .filter(|pair| pair[0].starts_with('-') && !pair[0].starts_with("- "))
+    {
+        let (option, help) = (
+            pair[0],
+            pair[0].rsplit_once("  ").map_or(pair[1], |(_, help)| help),
+        );
+        let begins =
+            help.starts_with(|c: char| c.is_ascii_uppercase()) && !help.starts_with("The ");
         assert!(begins && !help.ends_with('.'), "{option}: {help}");
     }
     assert_golden("help.txt", &helps);
@@ -61,5 +87,10 @@ fn an_explanation_is_the_golden_file() {
         },
         "resources": {}, "commands": [],
     });
-    assert_golden("explain.txt", &Folder::new().run_model(&model, &["--explain", "--target", "h100"]).well());
+    assert_golden(
+        "explain.txt",
+        &Folder::new()
+            .run_model(&model, &["--explain", "--target", "h100"])
+            .well(),
+    );
 }

@@ -51,8 +51,20 @@ Dispatchable 'six': accepted by 1.7.0 to 1.15.4
 "
     );
     for (arguments, text) in [
-        (&["--validate", "--directml", "new"][..], "`new` is not a version of DirectML, but must be such as 1.8.0"),
-        (&["--validate", "--directml", "1.8.0", "--feature-level", "5_0"], "cannot be used with"),
+        (
+            &["--validate", "--directml", "new"][..],
+            "`new` is not a version of DirectML, but must be such as 1.8.0",
+        ),
+        (
+            &[
+                "--validate",
+                "--directml",
+                "1.8.0",
+                "--feature-level",
+                "5_0",
+            ],
+            "cannot be used with",
+        ),
         (&["--directml", "1.8.0"], "--validate"),
     ] {
         folder.run_model(&model, arguments).fails(2, text);
@@ -82,8 +94,15 @@ Dispatchable 'c right': accepted
 Dispatchable 'd huge': rejected
 ";
     let text = stdout(&output);
-    let rules = text.strip_prefix(expected).unwrap_or_else(|| panic!("{text}"));
-    assert!(rules.lines().all(|line| line.starts_with("  FillValueSequenceDesc.OutputTensor.")), "{text}");
+    let rules = text
+        .strip_prefix(expected)
+        .unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        rules
+            .lines()
+            .all(|line| line.starts_with("  FillValueSequenceDesc.OutputTensor.")),
+        "{text}"
+    );
 }
 
 #[test]
@@ -93,12 +112,24 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
         output.well();
         let in_place = path.ends_with("reverse_subsequences_in_place.json");
         let said = stderr(&output);
-        assert_eq!(said.contains("DirectML accepts one but returns wrong data"), in_place, "{said}");
+        assert_eq!(
+            said.contains("DirectML accepts one but returns wrong data"),
+            in_place,
+            "{said}"
+        );
     }
     let of_type = |name: &str, start: Value, delta: Value| {
         let mut model = small();
-        set(&mut model, "dispatchables/fill", fill(name, json!([4]), start, delta));
-        set(&mut model, "resources/Out/initialValuesDataType", json!(name));
+        set(
+            &mut model,
+            "dispatchables/fill",
+            fill(name, json!([4]), start, delta),
+        );
+        set(
+            &mut model,
+            "resources/Out/initialValuesDataType",
+            json!(name),
+        );
         model
     };
     let refused = |model: &Value, words: &str| strictly(&model.to_string(), words);
@@ -114,9 +145,21 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
             json!({ "OutputTensor": "Out" }),
             "fill.bindings is given, but must be left out",
         ),
-        (values, json!({ "valueCount": 4, "valueStart": 1 }), "without valueDelta"),
-        (values, json!([1, 2, -3, 4]), "resources.Out.initialValues[2] is -3, but must be 0 or more"),
-        (values, json!([1, 2.0, 3, 4]), "[1] is 2.0, but must be an integer without a fraction or an exponent"),
+        (
+            values,
+            json!({ "valueCount": 4, "valueStart": 1 }),
+            "without valueDelta",
+        ),
+        (
+            values,
+            json!([1, 2, -3, 4]),
+            "resources.Out.initialValues[2] is -3, but must be 0 or more",
+        ),
+        (
+            values,
+            json!([1, 2.0, 3, 4]),
+            "[1] is 2.0, but must be an integer without a fraction or an exponent",
+        ),
         (
             "dispatchables/fill/desc/OutputTensor/Strides",
             json!(null),
@@ -138,25 +181,45 @@ fn every_model_is_strict_and_strict_names_what_dxdispatch_refuses() {
             of_format("R32_FLAOT"),
             "format is \"R32_FLAOT\", but must be the name of a DXGI_",
         ),
-        ("commands/0/bindings/OutputTensor", of_format("R32_FLOAT"), ""),
+        (
+            "commands/0/bindings/OutputTensor",
+            of_format("R32_FLOAT"),
+            "",
+        ),
         ("resources/Out/initialValuesOffsetInBytes", json!(0), ""),
     ] {
         let mut model = of_type("UINT8", json!(10), json!(1));
         set(&mut model, path, value);
-        assert!(refused(&model, words).is_empty() == words.is_empty(), "{path}");
+        assert!(
+            refused(&model, words).is_empty() == words.is_empty(),
+            "{path}"
+        );
     }
     let mut long = example("reverse_subsequences");
-    let lengths = long["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
+    let lengths = long["commands"][0]["bindings"]["SequenceLengthsTensor"]
+        .as_str()
+        .expect("a name")
+        .to_owned();
     long["resources"][&lengths]["initialValues"][1] = json!(99);
     refused(
         &long,
         "SequenceLengthsTensor is a tensor with a length of 99, but must be one of lengths up to 4, the size of the axis",
     );
-    refused(&of_type("FLOAT16", json!({ "UInt16": 15360 }), json!({ "UInt16": 31744 })), ""); // an infinite delta
+    refused(
+        &of_type(
+            "FLOAT16",
+            json!({ "UInt16": 15360 }),
+            json!({ "UInt16": 31744 }),
+        ),
+        "",
+    ); // an infinite delta
     let mut model = of_type("FLOAT16", json!(2048), json!(3));
     refused(&model, "OutputTensor is a fill with the element 2051, but must be a fill of elements that FLOAT16 holds");
     // Unless something reads the fill, its values do not matter.
-    model["commands"].as_array_mut().expect("a list").truncate(1);
+    model["commands"]
+        .as_array_mut()
+        .expect("a list")
+        .truncate(1);
     strictly(&model.to_string(), "");
 }
 
@@ -169,7 +232,9 @@ fn strictly(model: &str, words: &str) -> String {
     let output = folder.run(&["model.json", "-a", "cpu", "--strict"]);
     match words {
         "" => assert!(output.status.success(), "{model}: {output:?}"),
-        words => assert!(output.fails(1, words).contains("DxDispatch would not run this model as dml-cuda does:")),
+        words => assert!(output
+            .fails(1, words)
+            .contains("DxDispatch would not run this model as dml-cuda does:")),
     }
     stderr(&output)
 }
@@ -178,13 +243,21 @@ fn strictly(model: &str, words: &str) -> String {
 #[test]
 fn strict_refuses_what_rapidjson_refuses() {
     let text = small().to_string();
-    let spaces = ['\u{a0}', '\u{2003}', '\u{2028}', '\u{3000}', '\u{85}', '\u{b}', '\u{c}'];
+    let spaces = [
+        '\u{a0}', '\u{2003}', '\u{2028}', '\u{3000}', '\u{85}', '\u{b}', '\u{c}',
+    ];
     let between = spaces.map(|space| {
-        (text.replacen(':', &format!(":{space}"), 1), format!("{:?} is between values", space.to_string()))
+        (
+            text.replacen(':', &format!(":{space}"), 1),
+            format!("{:?} is between values", space.to_string()),
+        )
     });
     let at_end = [format!("{text}\u{a0}"), format!("\u{a0}{text}")]
         .map(|text| (text, "\"\\u{a0}\" is between values".to_owned()));
-    let comment = (format!("// a\r{text}"), "a comment ends with \"\\r\", but must end with \"\\n\"".to_owned());
+    let comment = (
+        format!("// a\r{text}"),
+        "a comment ends with \"\\r\", but must end with \"\\n\"".to_owned(),
+    );
     for (text, words) in between.into_iter().chain(at_end).chain([comment]) {
         strictly(&text, &words);
     }
@@ -197,7 +270,11 @@ fn strict_refuses_what_rapidjson_refuses() {
 /// value.
 #[test]
 fn strict_refuses_the_numbers_that_rapidjson_does_not_read() {
-    let with = |number: &str| small().to_string().replace("\"value\":7", &format!("\"value\":{number}"));
+    let with = |number: &str| {
+        small()
+            .to_string()
+            .replace("\"value\":7", &format!("\"value\":{number}"))
+    };
     let zeros = |count| "0".repeat(count);
     for number in [
         "0e401",
@@ -212,7 +289,10 @@ fn strict_refuses_the_numbers_that_rapidjson_does_not_read() {
         &format!("1{}e-300", zeros(309)),
         &format!("0.{}1e-250", zeros(100)),
     ] {
-        strictly(&with(number), "must be a number that RapidJSON 1.1.0 reads, such as 0");
+        strictly(
+            &with(number),
+            "must be a number that RapidJSON 1.1.0 reads, such as 0",
+        );
     }
     for number in [
         "0e37",
@@ -229,7 +309,12 @@ fn strict_refuses_the_numbers_that_rapidjson_does_not_read() {
         strictly(&with(number), "");
     }
     // Also where nothing reads it.
-    strictly(&small().to_string().replacen('{', "{\"$comment\":[1e999],", 1), "a number is 1e999");
+    strictly(
+        &small()
+            .to_string()
+            .replacen('{', "{\"$comment\":[1e999],", 1),
+        "a number is 1e999",
+    );
 }
 
 /// DxDispatch reads bools as bytes, and refuses Fortran order even with one dimension.
@@ -237,16 +322,38 @@ fn strict_refuses_the_numbers_that_rapidjson_does_not_read() {
 fn strict_reads_the_npy_files_that_dxdispatch_reads() {
     let folder = Folder::new();
     let mut model = small();
-    set(&mut model, "resources/Out", json!({ "initialValues": { "sourcePath": "x.npy" } }));
+    set(
+        &mut model,
+        "resources/Out",
+        json!({ "initialValues": { "sourcePath": "x.npy" } }),
+    );
     model["commands"].as_array_mut().expect("a list").remove(0);
-    for (dtype, is_fortran, strict) in [("|b1", false, true), ("|i1", true, false), ("|i1", false, true)] {
+    for (dtype, is_fortran, strict) in [
+        ("|b1", false, true),
+        ("|i1", true, false),
+        ("|i1", false, true),
+    ] {
         folder.write("x.npy", npy(dtype, is_fortran, "(4,)", &[1, 0, 1, 1]));
         let output = folder.run_model(&model, &["-a", "cpu"]);
-        assert!(output.well().contains("Resource 'Out': 1, 0, 1, 1"), "{dtype}: {}", stdout(&output));
+        assert!(
+            output.well().contains("Resource 'Out': 1, 0, 1, 1"),
+            "{dtype}: {}",
+            stdout(&output)
+        );
         let output = folder.run_model(&model, &["--strict", "-a", "cpu"]);
         let words = "in Fortran order, but must be a file in C order";
-        assert_eq!(output.status.success(), strict, "{dtype}: {}", stderr(&output));
-        assert_eq!(stderr(&output).contains(words), !strict, "{dtype}: {}", stderr(&output));
+        assert_eq!(
+            output.status.success(),
+            strict,
+            "{dtype}: {}",
+            stderr(&output)
+        );
+        assert_eq!(
+            stderr(&output).contains(words),
+            !strict,
+            "{dtype}: {}",
+            stderr(&output)
+        );
     }
 }
 
@@ -255,7 +362,8 @@ fn strict_reads_the_npy_files_that_dxdispatch_reads() {
 #[test]
 fn a_file_of_other_numbers_or_another_shape_gets_a_warning() {
     let folder = Folder::new();
-    let npy = |dtype: &str, width: usize, shape: &str| npy(dtype, false, shape, &vec![0; 16 * width]);
+    let npy =
+        |dtype: &str, width: usize, shape: &str| npy(dtype, false, shape, &vec![0; 16 * width]);
     let bytes = |found: &str, tensor: &str| {
         format!(
             "of {found}, but must be one of {tensor} for the OutputTensor of fill: its bytes are taken for {tensor}"
@@ -268,48 +376,158 @@ fn a_file_of_other_numbers_or_another_shape_gets_a_warning() {
     let mut strided = packed("UINT32", json!([4, 2]));
     strided["desc"]["OutputTensor"]["Strides"] = json!([1, 4]);
     for (dtype, width, shape, dispatchable, found) in [
-        ("<f8", 8, "(16,)", packed("FLOAT16", json!([4])), bytes("FLOAT64", "FLOAT16")),
-        ("<f8", 8, "(16,)", packed("INT64", json!([4])), bytes("FLOAT64", "INT64")),
-        ("<f4", 4, "(16,)", packed("INT32", json!([4])), bytes("FLOAT32", "INT32")),
-        ("<i8", 8, "(16,)", packed("UINT32", json!([4])), bytes("INT64", "UINT32")),
-        ("|b1", 1, "(16,)", packed("FLOAT16", json!([4])), bytes("bool, which is read as INT8", "FLOAT16")),
-        ("<i4", 4, "(16,)", packed("UINT32", json!([4])), String::new()),
-        ("|b1", 1, "(16,)", packed("UINT8", json!([4])), String::new()),
-        ("<f2", 2, "(16,)", packed("FLOAT16", json!([4])), String::new()),
-        ("<i4", 4, "(8, 2)", packed("UINT32", json!([2, 8])), order("[8, 2]", "[2, 8]")),
-        ("<i4", 4, "(2, 2, 4)", packed("UINT32", json!([2, 8])), order("[2, 2, 4]", "[2, 8]")),
-        ("<i4", 4, "(8, 2)", packed("UINT32", json!([4, 2])), order("[8, 2]", "[4, 2]")),
-        ("<i4", 4, "(8, 2)", packed("UINT32", json!([16])), order("[8, 2]", "[16]")),
-        ("<i4", 4, "(16,)", packed("UINT32", json!([2, 8])), String::new()),
-        ("<i4", 4, "(1, 16)", packed("UINT32", json!([2, 8])), String::new()),
-        ("<i4", 4, "(2, 1, 8)", packed("UINT32", json!([1, 2, 8, 1])), String::new()),
+        (
+            "<f8",
+            8,
+            "(16,)",
+            packed("FLOAT16", json!([4])),
+            bytes("FLOAT64", "FLOAT16"),
+        ),
+        (
+            "<f8",
+            8,
+            "(16,)",
+            packed("INT64", json!([4])),
+            bytes("FLOAT64", "INT64"),
+        ),
+        (
+            "<f4",
+            4,
+            "(16,)",
+            packed("INT32", json!([4])),
+            bytes("FLOAT32", "INT32"),
+        ),
+        (
+            "<i8",
+            8,
+            "(16,)",
+            packed("UINT32", json!([4])),
+            bytes("INT64", "UINT32"),
+        ),
+        (
+            "|b1",
+            1,
+            "(16,)",
+            packed("FLOAT16", json!([4])),
+            bytes("bool, which is read as INT8", "FLOAT16"),
+        ),
+        (
+            "<i4",
+            4,
+            "(16,)",
+            packed("UINT32", json!([4])),
+            String::new(),
+        ),
+        (
+            "|b1",
+            1,
+            "(16,)",
+            packed("UINT8", json!([4])),
+            String::new(),
+        ),
+        (
+            "<f2",
+            2,
+            "(16,)",
+            packed("FLOAT16", json!([4])),
+            String::new(),
+        ),
+        (
+            "<i4",
+            4,
+            "(8, 2)",
+            packed("UINT32", json!([2, 8])),
+            order("[8, 2]", "[2, 8]"),
+        ),
+        (
+            "<i4",
+            4,
+            "(2, 2, 4)",
+            packed("UINT32", json!([2, 8])),
+            order("[2, 2, 4]", "[2, 8]"),
+        ),
+        (
+            "<i4",
+            4,
+            "(8, 2)",
+            packed("UINT32", json!([4, 2])),
+            order("[8, 2]", "[4, 2]"),
+        ),
+        (
+            "<i4",
+            4,
+            "(8, 2)",
+            packed("UINT32", json!([16])),
+            order("[8, 2]", "[16]"),
+        ),
+        (
+            "<i4",
+            4,
+            "(16,)",
+            packed("UINT32", json!([2, 8])),
+            String::new(),
+        ),
+        (
+            "<i4",
+            4,
+            "(1, 16)",
+            packed("UINT32", json!([2, 8])),
+            String::new(),
+        ),
+        (
+            "<i4",
+            4,
+            "(2, 1, 8)",
+            packed("UINT32", json!([1, 2, 8, 1])),
+            String::new(),
+        ),
         ("<i4", 4, "(2, 8)", strided, String::new()),
     ] {
         folder.write("x.npy", npy(dtype, width, shape));
         let mut model = small();
         model["dispatchables"]["fill"] = dispatchable;
-        set(&mut model, "resources/Out", json!({ "initialValues": { "sourcePath": "x.npy" } }));
+        set(
+            &mut model,
+            "resources/Out",
+            json!({ "initialValues": { "sourcePath": "x.npy" } }),
+        );
         let again = model["commands"][0].clone();
-        model["commands"].as_array_mut().expect("a list").insert(0, again);
+        model["commands"]
+            .as_array_mut()
+            .expect("a list")
+            .insert(0, again);
         // DxDispatch takes the same bytes, so that --strict has nothing to reject.
         for options in [&["-a", "cpu"][..], &["-a", "cpu", "--strict"]] {
             let output = folder.run_model(&model, options);
             output.well();
             let words = format!("WARNING: model.json: resources.Out is a .npy file {found}\n");
-            assert_eq!(stderr(&output), if found.is_empty() { String::new() } else { words }, "{dtype} {shape}");
+            assert_eq!(
+                stderr(&output),
+                if found.is_empty() {
+                    String::new()
+                } else {
+                    words
+                },
+                "{dtype} {shape}"
+            );
         }
     }
     // A part of a larger array.
     folder.write("x.npy", npy("<i4", 4, "(8, 2)"));
     let mut model = small();
     model["dispatchables"]["fill"] = packed("UINT32", json!([4, 2]));
-    set(&mut model, "resources/Out", json!({ "initialValues": { "sourcePath": "x.npy" } }));
+    set(
+        &mut model,
+        "resources/Out",
+        json!({ "initialValues": { "sourcePath": "x.npy" } }),
+    );
     model["commands"][0]["bindings"]["OutputTensor"] = json!({ "name": "Out", "elementOffset": 8 });
     let output = folder.run_model(&model, &["-a", "cpu"]);
     output.well();
     assert_eq!(stderr(&output), "");
     folder.write("x.npy", npy("|b1", 1, "(16,)"));
-    let declared = json!({ "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "x.npy" } });
+    let declared =
+        json!({ "initialValuesDataType": "UINT8", "initialValues": { "sourcePath": "x.npy" } });
     set(&mut model, "resources/Out", declared);
     let words = "a file of bool, which is read as INT8, but must be one of UINT8, the initialValuesDataType";
     assert!(stderr(&folder.run_model(&model, &["-a", "cpu"])).contains(words));
@@ -318,26 +536,53 @@ fn a_file_of_other_numbers_or_another_shape_gets_a_warning() {
 #[test]
 fn strict_checks_the_lengths_that_a_dispatch_reads() {
     let mut model = example("reverse_subsequences");
-    let bound = model["commands"][0]["bindings"]["SequenceLengthsTensor"].as_str().expect("a name").to_owned();
-    let lengths = model["resources"][&bound]["initialValues"].as_array().expect("a list").clone();
+    let bound = model["commands"][0]["bindings"]["SequenceLengthsTensor"]
+        .as_str()
+        .expect("a name")
+        .to_owned();
+    let lengths = model["resources"][&bound]["initialValues"]
+        .as_array()
+        .expect("a list")
+        .clone();
     // Before the bound range.
-    let longer: Vec<Value> = [99, 99, 99, 99].map(Value::from).into_iter().chain(lengths.clone()).collect();
+    let longer: Vec<Value> = [99, 99, 99, 99]
+        .map(Value::from)
+        .into_iter()
+        .chain(lengths.clone())
+        .collect();
     model["resources"][&bound]["initialValues"] = longer.into();
-    model["commands"][0]["bindings"]["SequenceLengthsTensor"] = json!({ "name": bound, "elementOffset": 4 });
+    model["commands"][0]["bindings"]["SequenceLengthsTensor"] =
+        json!({ "name": bound, "elementOffset": 4 });
     strictly(&model.to_string(), "");
     // Written by an earlier dispatch.
-    model["dispatchables"]["fill"] = fill("UINT32", json!([4 + lengths.len()]), json!(50), json!(1));
+    model["dispatchables"]["fill"] =
+        fill("UINT32", json!([4 + lengths.len()]), json!(50), json!(1));
     let fill = json!({ "type": "dispatch", "dispatchable": "fill", "bindings": { "OutputTensor": bound } });
-    model["commands"].as_array_mut().expect("a list").insert(0, fill);
-    let said = Folder::new().run_model(&model, &["--strict", "-a", "cpu"]).fails(1, "with a length of 5");
+    model["commands"]
+        .as_array_mut()
+        .expect("a list")
+        .insert(0, fill);
+    let said = Folder::new()
+        .run_model(&model, &["--strict", "-a", "cpu"])
+        .fails(1, "with a length of 5");
     assert!(said.contains("must be one of lengths up to 4"), "{said}");
 
     // In place in two ranges of one resource, which do not overlap.
     let mut model = example("reverse_subsequences_in_place");
-    let name = model["commands"][0]["bindings"]["InputTensor"].as_str().expect("a name").to_owned();
-    assert!(strictly(&model.to_string(), "").contains("DirectML accepts one but returns wrong data"));
-    let width = if model["resources"][&name]["initialValuesDataType"] == "UINT8" { 1 } else { 4 };
+    let name = model["commands"][0]["bindings"]["InputTensor"]
+        .as_str()
+        .expect("a name")
+        .to_owned();
+    assert!(
+        strictly(&model.to_string(), "").contains("DirectML accepts one but returns wrong data")
+    );
+    let width = if model["resources"][&name]["initialValuesDataType"] == "UINT8" {
+        1
+    } else {
+        4
+    };
     model["resources"][&name]["sizeInBytes"] = json!(4096);
-    model["commands"][0]["bindings"]["InputTensor"] = json!({ "name": name, "elementOffset": 2048 / width });
+    model["commands"][0]["bindings"]["InputTensor"] =
+        json!({ "name": name, "elementOffset": 2048 / width });
     assert_eq!(strictly(&model.to_string(), ""), "");
 }

@@ -14,7 +14,14 @@ import torch
 
 from .._arguments import integer, of_type, shown
 from .batches import reverse_padded_sequence
-from .operators import FILL_TYPES, check_tensor, fill, register_builtin, reverse_subsequences, reverse_subsequences_
+from .operators import (
+    FILL_TYPES,
+    check_tensor,
+    fill,
+    register_builtin,
+    reverse_subsequences,
+    reverse_subsequences_,
+)
 from .packing import pack_padded_sequence, pad_packed_sequence
 from .rnn import GRU, LSTM, RNN, convert_rnns, restore_rnns
 
@@ -52,13 +59,21 @@ def fill_value_sequence(
             [ 4,  2,  0]], dtype=torch.uint8)
     """
     if dtype not in FILL_TYPES:
-        raise TypeError(f"dtype is {shown(dtype)}, but must be float32, float16, or integers of 8 to 64 bits")
+        raise TypeError(
+            f"dtype is {shown(dtype)}, but must be float32, float16, or integers of 8 to 64 bits"
+        )
     for value, name in ((start, "start"), (delta, "delta")):
-        if isinstance(value, bool) or not isinstance(value, (int, float, torch.SymInt, torch.SymFloat)):
+        if isinstance(value, bool) or not isinstance(
+            value, (int, float, torch.SymInt, torch.SymFloat)
+        ):
             advice = ": take its item()" if isinstance(value, torch.Tensor) else ""
-            raise TypeError(f"{name} is {of_type(value) if advice else shown(value)}, but must be a number{advice}")
+            raise TypeError(
+                f"{name} is {of_type(value) if advice else shown(value)}, but must be a number{advice}"
+            )
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
-            raise ValueError(f"{name} is {shown(value)}, but must be a number of {dtype}")
+            raise ValueError(
+                f"{name} is {shown(value)}, but must be a number of {dtype}"
+            )
     given = size if isinstance(size, (tuple, list)) else [size]
     sizes = [n if type(n) in (int, torch.SymInt) else integer(n, "size") for n in given]
     if any(isinstance(n, int) and n < 0 for n in sizes):
@@ -80,5 +95,7 @@ def _out(x: torch.Tensor, lengths: Any, dim: int, out: Any) -> torch.Tensor:
     check_tensor(x, "x")
     check_tensor(out, "out")
     if (out.shape, out.dtype, out.device) != (x.shape, x.dtype, x.device):
-        raise ValueError(f"out has {out.shape}, {out.dtype} on {out.device}, but must have x's {x.shape}, {x.dtype} on {x.device}")
+        raise ValueError(
+            f"out has {out.shape}, {out.dtype} on {out.device}, but must have x's {x.shape}, {x.dtype} on {x.device}"
+        )
     return out.copy_(reverse_subsequences(x, lengths, dim))

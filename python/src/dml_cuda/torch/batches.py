@@ -6,11 +6,21 @@ import torch
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .._arguments import check_batch, host_lengths
-from .operators import LENGTHS, Reversal, as_lengths, check_strided, check_tensor, in_transform, reverse_subsequences
+from .operators import (
+    LENGTHS,
+    Reversal,
+    as_lengths,
+    check_strided,
+    check_tensor,
+    in_transform,
+    reverse_subsequences,
+)
 from .operators import unwatched_padded, watched
 
 
-def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = False) -> torch.Tensor:
+def reverse_padded_sequence(
+    x: torch.Tensor, lengths: Any, batch_first: bool = False
+) -> torch.Tensor:
     """Reverses every sequence of a padded batch. The padding stays where it is.
 
     x: [T, B, ...], or [B, T, ...] with batch_first. lengths: [B], as for :func:`reverse_subsequences`. Sequences that
@@ -24,8 +34,12 @@ def reverse_padded_sequence(x: torch.Tensor, lengths: Any, batch_first: bool = F
     if torch.jit.is_scripting():
         batch = 0 if batch_first else 1
         assert isinstance(lengths, torch.Tensor), "lengths must be a tensor"
-        assert lengths.shape == x.shape[batch : batch + 1], "lengths must have one dimension, the batch size"
-        return reverse_subsequences(x, lengths.view([-1] + [1] * (x.dim() - 1 - batch)), 1 - batch)
+        assert lengths.shape == x.shape[batch : batch + 1], (
+            "lengths must have one dimension, the batch size"
+        )
+        return reverse_subsequences(
+            x, lengths.view([-1] + [1] * (x.dim() - 1 - batch)), 1 - batch
+        )
     else:
         return _reverse_padded(x, lengths, batch_first)
 
@@ -36,10 +50,14 @@ def _reverse_padded(x: torch.Tensor, lengths: Any, batch_first: bool) -> torch.T
     if found is not None:
         return found
     if has_torch_function_variadic(x, lengths):
-        return handle_torch_function(reverse_padded_sequence, (x, lengths), x, lengths, batch_first=batch_first)
+        return handle_torch_function(
+            reverse_padded_sequence, (x, lengths), x, lengths, batch_first=batch_first
+        )
     check_tensor(x, "x")
     if x.dim() < 2:
-        raise ValueError(f"x has shape {[*x.shape]}, but must have at least 2 dimensions: time and batch")
+        raise ValueError(
+            f"x has shape {[*x.shape]}, but must have at least 2 dimensions: time and batch"
+        )
     lengths = as_lengths(x, lengths)
     check_strided(lengths, "lengths")
     option = "batch_first=False" if batch_first else "batch_first=True"
@@ -61,7 +79,11 @@ def _shortest(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tensor | None:
 
 def _again(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
     found = _shortest(x, lengths, dim)
-    return reverse_batch(x, lengths, of_batch(x, lengths, dim), dim) if found is None else found
+    return (
+        reverse_batch(x, lengths, of_batch(x, lengths, dim), dim)
+        if found is None
+        else found
+    )
 
 
 def of_batch(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
@@ -70,7 +92,9 @@ def of_batch(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
     return lengths.view(x.shape[1 - dim], *(1,) * after) if after else lengths
 
 
-def reverse_batch(x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor, dim: int) -> torch.Tensor:
+def reverse_batch(
+    x: torch.Tensor, lengths: torch.Tensor, of_lanes: torch.Tensor, dim: int
+) -> torch.Tensor:
     """Reverses by a view of lengths with one dimension. An error has their own index."""
     try:
         return reverse_subsequences(x, of_lanes, dim)

@@ -20,10 +20,16 @@ _OPSET = 10  # that has ReverseSequence
 def _is_reverse_sequence(rank: int, axis: int, of_lengths: Sequence[Any]) -> bool:
     """Whether ONNX's ReverseSequence is the reversal. of_lengths: the sizes of the lengths."""
     sizes = [1] * (rank - len(of_lengths)) + list(of_lengths)
-    return rank >= 2 and axis < 2 and all(size == 1 for d, size in enumerate(sizes) if d != 1 - axis)
+    return (
+        rank >= 2
+        and axis < 2
+        and all(size == 1 for d, size in enumerate(sizes) if d != 1 - axis)
+    )
 
 
-def decomposed_reversal(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+def decomposed_reversal(
+    x: torch.Tensor, lengths: torch.Tensor, dim: int
+) -> torch.Tensor:
     axis = dim % x.dim()
     size = x.shape[axis]
     # With the kernels' clamp: a negative length acts as the size.
@@ -33,7 +39,12 @@ def decomposed_reversal(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> tor
         of_batch = lengths.reshape(-1).expand(x.shape[1 - axis])
         axes = {"batch_axis": 1 - axis, "time_axis": axis}
         return torch.onnx.ops.symbolic(
-            "ReverseSequence", (x, of_batch), axes, dtype=x.dtype, shape=x.shape, version=_OPSET
+            "ReverseSequence",
+            (x, of_batch),
+            axes,
+            dtype=x.dtype,
+            shape=x.shape,
+            version=_OPSET,
         )  # type: ignore[no-any-return]
     t = torch.arange(size, device=x.device).reshape([-1] + [1] * (x.dim() - 1 - axis))
     index = torch.where(t < lengths, lengths - 1 - t, t)
@@ -41,14 +52,21 @@ def decomposed_reversal(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> tor
 
 
 def decomposed_fill(
-    size: Sequence[Any], start: Any, delta: Any, dtype: torch.dtype, device: torch.device
+    size: Sequence[Any],
+    start: Any,
+    delta: Any,
+    dtype: torch.dtype,
+    device: torch.device,
 ) -> torch.Tensor:
     """Computes floats in float64, in which a product of two float32 is exact."""
     index = torch.arange(math.prod(size), device=device)
     if not dtype.is_floating_point:
         first, step = (_wrapped(value) for value in (start, delta))
         return (index * step + first).to(dtype).reshape(size)
-    first, step = (torch.full((), value, dtype=dtype, device=device).double() for value in (start, delta))
+    first, step = (
+        torch.full((), value, dtype=dtype, device=device).double()
+        for value in (start, delta)
+    )
     found = torch.addcmul(first, index.float().double(), step)
     return found.float().to(dtype).reshape(size)
 
@@ -68,7 +86,9 @@ class _Graph:
         return self._graph.op("Constant", value_t=torch.tensor(value, device="cpu"))
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *inputs, **numbers: self._graph.op(name, *inputs, **{f"{key}_i": n for key, n in numbers.items()})
+        return lambda *inputs, **numbers: self._graph.op(
+            name, *inputs, **{f"{key}_i": n for key, n in numbers.items()}
+        )
 
 
 @torch.onnx.symbolic_helper.parse_args("v", "v", "i")  # type: ignore[untyped-decorator]
@@ -76,13 +96,22 @@ def _symbolic(graph: Any, x: Any, lengths: Any, dim: int) -> Any:
     op: Any = _Graph(graph)
     rank, of_lengths = x.type().dim(), lengths.type().varyingSizes()
     if rank is None or of_lengths is None:
-        raise ValueError("x and lengths have an unknown number of dimensions, but must have known ones: trace the model")
+        raise ValueError(
+            "x and lengths have an unknown number of dimensions, but must have known ones: trace the model"
+        )
     axis = dim % rank
-    size, zero, one = op.Gather(op.Shape(x), op.Constant([axis])), op.Constant(0), op.Constant(1)
+    size, zero, one = (
+        op.Gather(op.Shape(x), op.Constant([axis])),
+        op.Constant(0),
+        op.Constant(1),
+    )
     lengths = op.Cast(lengths, to=_INT64)
     lengths = op.Where(op.Less(lengths, zero), size, op.Min(lengths, size))
     if _is_reverse_sequence(rank, axis, of_lengths):
-        of_batch = op.Expand(op.Reshape(lengths, op.Constant([-1])), op.Gather(op.Shape(x), op.Constant([1 - axis])))
+        of_batch = op.Expand(
+            op.Reshape(lengths, op.Constant([-1])),
+            op.Gather(op.Shape(x), op.Constant([1 - axis])),
+        )
         found = op.ReverseSequence(x, of_batch, batch_axis=1 - axis, time_axis=axis)
     else:
         t = op.Range(zero, op.Squeeze(size), one)

@@ -17,13 +17,23 @@ from torch.library import Library
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .. import _library as _lib
-from .._arguments import axis_from_front, axis_of_lanes, check_kind, host_lengths, is_masked, of_type, scalar_bits
+from .._arguments import (
+    axis_from_front,
+    axis_of_lanes,
+    check_kind,
+    host_lengths,
+    is_masked,
+    of_type,
+    scalar_bits,
+)
 from .._arguments import shown, wrong_lengths
 from ._private import exists, private
 
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 if VERSION < (2, 8):
-    raise ImportError(f"dml_cuda.torch needs PyTorch 2.8 or newer, found {torch.__version__}")
+    raise ImportError(
+        f"dml_cuda.torch needs PyTorch 2.8 or newer, found {torch.__version__}"
+    )
 # libdml_cuda_torch.so may have registered the operators.
 _HAS_KERNEL = "torch._C._dispatch_has_kernel"
 if not (exists(_HAS_KERNEL) and private(_HAS_KERNEL)("dml_cuda::reverse_subsequences")):
@@ -52,16 +62,26 @@ _is_compiling = torch.compiler.is_compiling
 is_tracing = private("torch._C._is_tracing")
 _modes = private("torch._C._len_torch_dispatch_stack")
 _function_modes = private("torch._C._is_torch_function_mode_enabled")
-_includes, _PRE_DISPATCH = private("torch._C._dispatch_tls_is_dispatch_key_included"), torch._C.DispatchKey.PreDispatch
+_includes, _PRE_DISPATCH = (
+    private("torch._C._dispatch_tls_is_dispatch_key_included"),
+    torch._C.DispatchKey.PreDispatch,
+)
 in_transform = private("torch._C._are_functorch_transforms_active")
 _with_gradient = torch.is_grad_enabled
 _Tensor = torch.Tensor
 _BelowAutograd = private("torch._C._AutoDispatchBelowAutograd")
 _after_autograd = private("torch._C._after_autograd_keyset")
 _set_tangents = private("torch.autograd.forward_ad._set_fwd_grad_enabled")
-_is_single_level = private("torch._C._functorch.get_single_level_autograd_function_allowed")
-_set_single_level = private("torch._C._functorch.set_single_level_autograd_function_allowed")
-_unpack_dual, _DisableDispatch = private("torch._VF._unpack_dual"), private("torch._C._DisableTorchDispatch")
+_is_single_level = private(
+    "torch._C._functorch.get_single_level_autograd_function_allowed"
+)
+_set_single_level = private(
+    "torch._C._functorch.set_single_level_autograd_function_allowed"
+)
+_unpack_dual, _DisableDispatch = (
+    private("torch._VF._unpack_dual"),
+    private("torch._C._DisableTorchDispatch"),
+)
 
 
 class Reversal(private("torch.autograd.function._SingleLevelFunction")):  # type: ignore[misc]
@@ -69,9 +89,18 @@ class Reversal(private("torch.autograd.function._SingleLevelFunction")):  # type
     below: how the level below reverses x. again: how to reverse a gradient or a tangent."""
 
     @staticmethod
-    def forward(ctx: Any, below: Any, again: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+    def forward(
+        ctx: Any,
+        below: Any,
+        again: Any,
+        x: torch.Tensor,
+        lengths: torch.Tensor,
+        dim: int,
+    ) -> torch.Tensor:
         ctx.again, ctx.dim = again, dim
-        lengths = lengths.clone() if lengths.is_inference() else lengths  # PyTorch does not save those
+        lengths = (
+            lengths.clone() if lengths.is_inference() else lengths
+        )  # PyTorch does not save those
         ctx.save_for_backward(lengths)
         ctx.save_for_forward(lengths)
         return below(x, lengths, dim)  # type: ignore[no-any-return]
@@ -82,7 +111,9 @@ class Reversal(private("torch.autograd.function._SingleLevelFunction")):  # type
         return None, None, ctx.again(gradient, lengths, ctx.dim), None, None
 
     @staticmethod
-    def jvp(ctx: Any, _below: None, _again: None, tangent: torch.Tensor, *_: None) -> torch.Tensor:
+    def jvp(
+        ctx: Any, _below: None, _again: None, tangent: torch.Tensor, *_: None
+    ) -> torch.Tensor:
         (lengths,) = ctx.saved_tensors
         return ctx.again(tangent, lengths, ctx.dim)  # type: ignore[no-any-return]
 
@@ -98,7 +129,9 @@ def follows(x: torch.Tensor) -> bool:
         return _unpack_dual(x, level=0)[1] is not None
 
 
-def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
+def _autograd(
+    keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int
+) -> torch.Tensor:
     if _is_exported_to_onnx():
         from . import onnx  # noqa: F401: registers the reversal for traces
     if not follows(x):
@@ -108,7 +141,11 @@ def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> 
 
     def below(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> torch.Tensor:
         # PyTorch has turned gradients off for the function. The levels below need them.
-        with _BelowAutograd(), torch.set_grad_enabled(with_gradient), _set_tangents(True):
+        with (
+            _BelowAutograd(),
+            torch.set_grad_enabled(with_gradient),
+            _set_tangents(True),
+        ):
             return _reverse.redispatch(keyset & _after_autograd, x, lengths, dim)
 
     _set_single_level(True)
@@ -118,7 +155,9 @@ def _autograd(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> 
         _set_single_level(allowed)
 
 
-def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
+def _autograd_in_place(
+    keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim: int
+) -> None:
     # Few transforms work on an exported program that has PyTorch's wrapper for operators in place. copy_ refuses an
     # inference tensor.
     if follows(x) or torch.compiler.is_exporting() or x.is_inference():
@@ -126,8 +165,12 @@ def _autograd_in_place(keyset: Any, x: torch.Tensor, lengths: torch.Tensor, dim:
         return
     version = x._version
     with private("torch._C._AutoDispatchBelowADInplaceOrView")():
-        _reverse_in_place.redispatch(keyset & private("torch._C._after_ADInplaceOrView_keyset"), x, lengths, dim)
-    if x._version == version:  # x is only traced. The kernels count, so that a backward pass that saved x is an error.
+        _reverse_in_place.redispatch(
+            keyset & private("torch._C._after_ADInplaceOrView_keyset"), x, lengths, dim
+        )
+    if (
+        x._version == version
+    ):  # x is only traced. The kernels count, so that a backward pass that saved x is an error.
         torch.autograd.graph.increment_version(x)
 
 
@@ -135,20 +178,28 @@ _library.impl("reverse_subsequences", _autograd, "Autograd", with_keyset=True)
 _library.impl("reverse_subsequences_", _autograd_in_place, "Autograd", with_keyset=True)
 
 
-def _vmap(info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) -> tuple[torch.Tensor, int]:
+def _vmap(
+    info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int
+) -> tuple[torch.Tensor, int]:
     if in_dims[0] is None:
         x = x.expand(info.batch_size, *x.shape)
     return _reverse(*_batched(in_dims, x, lengths, dim)), 0
 
 
-def _vmap_in_place(info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) -> tuple[None, None]:
+def _vmap_in_place(
+    info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int
+) -> tuple[None, None]:
     if in_dims[0] is None:
-        raise ValueError("x must be batched by vmap, as lengths are, to be reversed in place")
+        raise ValueError(
+            "x must be batched by vmap, as lengths are, to be reversed in place"
+        )
     _reverse_in_place(*_batched(in_dims, x, lengths, dim))
     return None, None
 
 
-def _batched(in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) -> tuple[Any, Any, int]:
+def _batched(
+    in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int
+) -> tuple[Any, Any, int]:
     """The arguments with the batch in front. x stays a view."""
     of_x, of_lengths, _ = in_dims
     x = x if of_x is None else x.movedim(of_x, 0)
@@ -157,12 +208,16 @@ def _batched(in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int) ->
     of_element = lengths.shape if of_lengths is None else lengths.shape[1:]
     axis = axis_of_lanes(dim, [*x.shape[1:]], [*of_element], "dim")
     if of_lengths is not None:
-        lengths = lengths.reshape(lengths.shape[:1] + (1,) * (x.dim() - 1 - len(of_element)) + of_element)
+        lengths = lengths.reshape(
+            lengths.shape[:1] + (1,) * (x.dim() - 1 - len(of_element)) + of_element
+        )
     return x, lengths, axis + 1
 
 
 torch.library.register_vmap("dml_cuda::reverse_subsequences", _vmap, lib=_library)
-torch.library.register_vmap("dml_cuda::reverse_subsequences_", _vmap_in_place, lib=_library)
+torch.library.register_vmap(
+    "dml_cuda::reverse_subsequences_", _vmap_in_place, lib=_library
+)
 
 
 def _is_exported_to_onnx() -> bool:
@@ -201,37 +256,65 @@ def _check_shapes(x: torch.Tensor, lengths: torch.Tensor, dim: int) -> None:
     """Checks what the kernels check, where sizes may be symbols."""
     as_lengths(x, lengths)
     if lengths.device != x.device:
-        raise ValueError(f"lengths is on {lengths.device}, but must be on {x.device}, as x is")
+        raise ValueError(
+            f"lengths is on {lengths.device}, but must be on {x.device}, as x is"
+        )
     axis_of_lanes(dim, [*x.shape], [*lengths.shape], "dim")
 
 
-def _fill_fake(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def _fill_fake(
+    size: Sequence[int],
+    start: Any,
+    delta: Any,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> torch.Tensor:
     _register_lowerings()
     return torch.empty(size, dtype=dtype, device=device)
 
 
-def _fill(size: Sequence[int], start: Any, delta: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def _fill(
+    size: Sequence[int],
+    start: Any,
+    delta: Any,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> torch.Tensor:
     name = FILL_TYPES[dtype]
-    bits = [scalar_bits(value, name, what) for value, what in ((start, "start"), (delta, "delta"))]
+    bits = [
+        scalar_bits(value, name, what)
+        for value, what in ((start, "start"), (delta, "delta"))
+    ]
     output = torch.empty(size, dtype=dtype, device=device)
     if output.numel() == 0 or output.is_meta:
         return output
     if output.device.type not in ("cpu", "cuda"):
-        raise ValueError(f"device is {output.device}, but must be the CPU or a CUDA GPU")
+        raise ValueError(
+            f"device is {output.device}, but must be the CPU or a CUDA GPU"
+        )
     ordinal = output.device.index if output.is_cuda else None
-    stream = 0 if ordinal is None else private("torch._C._cuda_getCurrentRawStream")(ordinal)
-    of_output = _lib.Array(output.data_ptr(), (output.numel(),), None, np.dtype(name.lower()), ordinal)
+    stream = (
+        0 if ordinal is None else private("torch._C._cuda_getCurrentRawStream")(ordinal)
+    )
+    of_output = _lib.Array(
+        output.data_ptr(), (output.numel(),), None, np.dtype(name.lower()), ordinal
+    )
     _lib.fill(of_output, name, bits, _lib.RESULT, stream)
     return output
 
 
-for _name, _fake in (("reverse_subsequences", _reverse_fake), ("reverse_subsequences_", _check_shapes)):
+for _name, _fake in (
+    ("reverse_subsequences", _reverse_fake),
+    ("reverse_subsequences_", _check_shapes),
+):
     torch.library.register_fake(f"dml_cuda::{_name}", _fake, lib=_library)
     torch.library.register_fake(f"dml_cuda::_{_name}", _fake, lib=_library)
 torch.library.register_fake("dml_cuda::fill_value_sequence", _fill_fake, lib=_library)
 _DECOMPOSITIONS, _META = "torch._decomp.decomposition_table", "torch._decomp.meta_table"
 if exists(_DECOMPOSITIONS) and exists(_META):
-    private(_DECOMPOSITIONS)[_reverse] = functools.partial(_decompose, "decomposed_reversal")
+    private(_DECOMPOSITIONS)[_reverse] = functools.partial(
+        _decompose, "decomposed_reversal"
+    )
     private(_DECOMPOSITIONS)[fill] = functools.partial(_decompose, "decomposed_fill")
     # Fake tensors prefer these.
     private(_META)[_reverse] = _reverse_fake
@@ -244,7 +327,8 @@ _UNWATCHED = "_reverse_subsequences", "_reverse_subsequences_", "_reverse_padded
 for _name in _UNWATCHED:
     _library.impl(_name, torch.library.fallthrough_kernel, "Autograd")
 _unwatched, _unwatched_in_place, unwatched_padded = (
-    getattr(op, "_op", op) for op in (getattr(_ops, name).default for name in _UNWATCHED)
+    getattr(op, "_op", op)
+    for op in (getattr(_ops, name).default for name in _UNWATCHED)
 )
 
 
@@ -256,12 +340,18 @@ def _register_sharding() -> None:
     from torch.distributed.tensor.experimental import register_sharding
 
     @register_sharding(_reverse)  # type: ignore[untyped-decorator]
-    def _placements(x: Any, lengths: Any, dim: int) -> list[tuple[list[Any], list[Any]]]:
+    def _placements(
+        x: Any, lengths: Any, dim: int
+    ) -> list[tuple[list[Any], list[Any]]]:
         found = [([Replicate()], [Replicate(), Replicate(), None])]
         missing = x.ndim - len(lengths.shape)
         for d in range(x.ndim):
             if d != dim % x.ndim:
-                of_lengths = Shard(d - missing) if d >= missing and lengths.shape[d - missing] != 1 else Replicate()
+                of_lengths = (
+                    Shard(d - missing)
+                    if d >= missing and lengths.shape[d - missing] != 1
+                    else Replicate()
+                )
                 found.append(([Shard(d)], [Shard(d), of_lengths, None]))
         return found
 
@@ -275,7 +365,9 @@ def _is_distributed(x: torch.Tensor) -> bool:
     return True
 
 
-def watched(x: torch.Tensor, lengths: torch.Tensor, by_function_modes: bool = True) -> bool:
+def watched(
+    x: torch.Tensor, lengths: torch.Tensor, by_function_modes: bool = True
+) -> bool:
     """Whether a tangent, a transform, a mode, a tracer or a subclass of tensors has to see a call. by_function_modes: a
     mode of functions counts, such as PyTorch's default device is."""
     return bool(
@@ -310,7 +402,9 @@ def reverse_subsequences(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tenso
     try:
         if watched(x, lengths):
             if has_torch_function_variadic(x, lengths):
-                return handle_torch_function(reverse_subsequences, (x, lengths), x, lengths, dim)
+                return handle_torch_function(
+                    reverse_subsequences, (x, lengths), x, lengths, dim
+                )
             lengths = as_lengths(x, lengths)
             if not _is_compiling():
                 _is_distributed(x)
@@ -339,15 +433,31 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
     if dim is True or dim is False:
         raise TypeError(f"dim is {dim}, but must be an integer")
     try:
-        if not _is_compiling() and type(x) is _Tensor and x.is_inference() and not torch.is_inference_mode_enabled():
+        if (
+            not _is_compiling()
+            and type(x) is _Tensor
+            and x.is_inference()
+            and not torch.is_inference_mode_enabled()
+        ):
             x.copy_(x)  # PyTorch's own error
-        if not (watched(x, lengths) or (x.requires_grad and _with_gradient()) or lengths.dtype not in LENGTHS):
+        if not (
+            watched(x, lengths)
+            or (x.requires_grad and _with_gradient())
+            or lengths.dtype not in LENGTHS
+        ):
             _unwatched_in_place(x, lengths, dim)
             return x
         if has_torch_function_variadic(x, lengths):
-            return handle_torch_function(reverse_subsequences_, (x, lengths), x, lengths, dim)
+            return handle_torch_function(
+                reverse_subsequences_, (x, lengths), x, lengths, dim
+            )
         lengths = as_lengths(x, lengths)
-        if not _is_compiling() and (in_transform() or _is_distributed(x) or is_tracing() and _is_exported_to_onnx()):
+        if not _is_compiling() and (
+            in_transform()
+            or _is_distributed(x)
+            or is_tracing()
+            and _is_exported_to_onnx()
+        ):
             # functionalize, DTensor and ONNX's exporter accept no operators in place but PyTorch's own.
             x.copy_(_reverse(x, lengths, dim))
         else:
@@ -362,19 +472,35 @@ def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
     if not isinstance(lengths, _Tensor):
         check_tensor(x, "x")
         try:
-            if isinstance(lengths, (int, torch.SymInt)) and not isinstance(lengths, bool):
-                fitting = max(-(2**63), min(lengths, 2**63 - 1)) if isinstance(lengths, int) else lengths
+            if isinstance(lengths, (int, torch.SymInt)) and not isinstance(
+                lengths, bool
+            ):
+                fitting = (
+                    max(-(2**63), min(lengths, 2**63 - 1))
+                    if isinstance(lengths, int)
+                    else lengths
+                )
                 return torch.full((), fitting, dtype=torch.int64, device=x.device)
             if not _is_compiling():
                 check_kind(lengths)
-            made = torch.tensor(lengths, device=x.device)  # a copy: the backward pass keeps it
+            made = torch.tensor(
+                lengths, device=x.device
+            )  # a copy: the backward pass keeps it
             # PyTorch makes floats of an empty list.
-            lengths = made.long() if isinstance(lengths, (list, tuple)) and not made.numel() else made
+            lengths = (
+                made.long()
+                if isinstance(lengths, (list, tuple)) and not made.numel()
+                else made
+            )
         except (TypeError, ValueError, RuntimeError) as error:
             if not isinstance(lengths, (np.ndarray, list, tuple)) or is_masked(lengths):
-                raise TypeError(f"lengths is {shown(lengths)}, but must be a tensor, or integers") from None
+                raise TypeError(
+                    f"lengths is {shown(lengths)}, but must be a tensor, or integers"
+                ) from None
             # Integers that PyTorch does not read: of 64 bits, in another byte order, with negative strides.
-            lengths = torch.tensor(host_lengths(lengths).astype(np.uint64), device=x.device)
+            lengths = torch.tensor(
+                host_lengths(lengths).astype(np.uint64), device=x.device
+            )
     check_tensor(lengths, "lengths")
     if lengths.dtype in LENGTHS:
         return lengths
@@ -388,12 +514,16 @@ def check_tensor(x: Any, name: str) -> None:
         raise TypeError(f"{name} is {of_type(x)}, but must be a tensor")
     if x.is_nested:
         advice = "pad it (torch.nested.to_padded_tensor), and take [len(row) for row in x.unbind()] as the lengths of x"
-        raise TypeError(f"{name} is a nested tensor, but must be dense: {advice}") from None
+        raise TypeError(
+            f"{name} is a nested tensor, but must be dense: {advice}"
+        ) from None
 
 
 def check_strided(x: torch.Tensor, name: str) -> None:
     if x.layout is not torch.strided:
-        raise TypeError(f"{name} has layout {x.layout}, but must have torch.strided: see to_dense()") from None
+        raise TypeError(
+            f"{name} has layout {x.layout}, but must have torch.strided: see to_dense()"
+        ) from None
 
 
 def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:

@@ -30,7 +30,9 @@ def uncompiled(function: Any) -> Any:
     @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:
         # Disabling loads the compiler, which takes seconds, and needs a user's name and a folder.
-        return (disabled if "torch._dynamo" in sys.modules else function)(*given, **named)
+        return (disabled if "torch._dynamo" in sys.modules else function)(
+            *given, **named
+        )
 
     called._torchdynamo_disable = True  # type: ignore[attr-defined]
     called._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
@@ -39,7 +41,9 @@ def uncompiled(function: Any) -> Any:
     return called
 
 
-_CONVERSIONS = "to cpu cuda double float half long int short char byte pin_memory".split()
+_CONVERSIONS = (
+    "to cpu cuda double float half long int short char byte pin_memory".split()
+)
 
 
 def _as_it_is(saved: torch.Tensor) -> torch.Tensor:
@@ -48,7 +52,11 @@ def _as_it_is(saved: torch.Tensor) -> torch.Tensor:
 
 def _class_of_packs() -> type:
     """PackedSequence. But torch.compile, which would read the items of that class's tuple, breaks its graph."""
-    if "torch._dynamo" in sys.modules and exists(_TRACING) and private(_TRACING).try_get() is not None:
+    if (
+        "torch._dynamo" in sys.modules
+        and exists(_TRACING)
+        and private(_TRACING).try_get() is not None
+    ):
         raise private("torch._dynamo.exc.Unsupported")(
             "what reads a pack of dml_cuda.torch from outside of a compiled function is not compiled: pack inside of it, "
             "or pass torch.nn.utils.rnn.PackedSequence(*pack)"
@@ -83,7 +91,11 @@ class Padded:
 
     @classmethod
     def keep(
-        cls, padded: torch.Tensor, lengths: torch.Tensor, is_sorted: bool, batch: Batch | None = None
+        cls,
+        padded: torch.Tensor,
+        lengths: torch.Tensor,
+        is_sorted: bool,
+        batch: Batch | None = None,
     ) -> "Padded":
         """batch: known to be that of the lengths, or None."""
         self: Padded = object.__new__(cls)
@@ -112,8 +124,12 @@ class Padded:
         """The packed batch, as it would be had it been packed when this pack was made, whoever reads it first."""
         if not self.is_kept:
             return self._packed
-        leaves_inference = torch.is_inference_mode_enabled() and not self.padded.is_inference()
-        is_same_mode = torch.is_grad_enabled() is self._has_gradients and not leaves_inference
+        leaves_inference = (
+            torch.is_inference_mode_enabled() and not self.padded.is_inference()
+        )
+        is_same_mode = (
+            torch.is_grad_enabled() is self._has_gradients and not leaves_inference
+        )
         if is_same_mode and not self.padded.requires_grad:
             packed = self._pack_here()
         else:
@@ -123,7 +139,12 @@ class Padded:
 
     def _read(self) -> PackedSequence:
         """`pack` for a caller, whose tensors may be asked for gradients."""
-        if self.ran and self.is_kept and self.padded.requires_grad and torch.is_grad_enabled():
+        if (
+            self.ran
+            and self.is_kept
+            and self.padded.requires_grad
+            and torch.is_grad_enabled()
+        ):
             words = "a call took this pack before its data was read: the gradient of data has no part of that call"
             warnings.warn(f"{words}. Read data before the call", stacklevel=3)
         return self.pack()
@@ -137,7 +158,9 @@ class Padded:
             # A checkpoint must not count what is saved here. Where hooks are forbidden there is none.
             with contextlib.suppress(RuntimeError):
                 if self.padded.requires_grad:
-                    modes.enter_context(torch.autograd.graph.saved_tensors_hooks(_as_it_is, _as_it_is))
+                    modes.enter_context(
+                        torch.autograd.graph.saved_tensors_hooks(_as_it_is, _as_it_is)
+                    )
             if leaves_inference:
                 modes.enter_context(torch.inference_mode(False))
             modes.enter_context(torch.set_grad_enabled(self._has_gradients))
@@ -146,7 +169,11 @@ class Padded:
     @functools.cached_property
     def batch(self) -> Batch | None:
         """What an RNN's form is chosen by; None if the lengths are on a GPU."""
-        return Batch.of(len(self.padded), self.lengths.tolist()) if self.lengths.is_cpu else None
+        return (
+            Batch.of(len(self.padded), self.lengths.tolist())
+            if self.lengths.is_cpu
+            else None
+        )
 
     @functools.cached_property
     def _of_lengths(self) -> PackedSequence:
@@ -171,8 +198,14 @@ class Padded:
         def converted(*args: Any, **kwargs: Any) -> Padded:
             self.ran = True
             padded = getattr(self.padded, name)(*args, **kwargs)
-            lengths = self.lengths if self.lengths.is_cpu else self.lengths.to(padded.device)
-            return self if padded is self.padded else self.keep(padded, lengths, self.is_sorted)
+            lengths = (
+                self.lengths if self.lengths.is_cpu else self.lengths.to(padded.device)
+            )
+            return (
+                self
+                if padded is self.padded
+                else self.keep(padded, lengths, self.is_sorted)
+            )
 
         return converted
 
@@ -205,7 +238,9 @@ class Padded:
 
 def _of_tuple(name: str) -> Any:
     def called(pack: Padded, *others: Any) -> Any:
-        return getattr(pack.pack(), name)(*(other.pack() if type(other) is Padded else other for other in others))
+        return getattr(pack.pack(), name)(
+            *(other.pack() if type(other) is Padded else other for other in others)
+        )
 
     return called
 
@@ -215,14 +250,20 @@ for _name in "add mul rmul eq lt le gt ge hash".split():
 
 
 def _sent(pack: Padded) -> Any:
-    return (Padded.keep, (pack.padded, pack.lengths, pack.is_sorted)) if pack.is_kept else pack.__reduce_ex__(2)
+    return (
+        (Padded.keep, (pack.padded, pack.lengths, pack.is_sorted))
+        if pack.is_kept
+        else pack.__reduce_ex__(2)
+    )
 
 
 # To another process, as a DataLoader's worker sends it, a pack stays padded.
 ForkingPickler.register(Padded, _sent)
 # Maps over trees find the tensors of a pack.
 torch.utils._pytree.register_pytree_node(
-    Padded, lambda pack: (list(pack.pack()), None), lambda parts, _: PackedSequence(*parts)
+    Padded,
+    lambda pack: (list(pack.pack()), None),
+    lambda parts, _: PackedSequence(*parts),
 )
 
 
@@ -231,11 +272,16 @@ _as_they_are = uncompiled(PACK), uncompiled(PAD)
 
 
 def _is_recorded() -> bool:
-    return bool(torch.compiler.is_compiling() or torch.compiler.is_exporting() or is_tracing())
+    return bool(
+        torch.compiler.is_compiling() or torch.compiler.is_exporting() or is_tracing()
+    )
 
 
 def pack_padded_sequence(
-    input: torch.Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+    input: torch.Tensor,
+    lengths: Any,
+    batch_first: bool = False,
+    enforce_sorted: bool = True,
 ) -> PackedSequence:
     """``torch.nn.utils.rnn.pack_padded_sequence``, whose pack keeps the padded batch for this module's RNNs.
 
@@ -248,12 +294,19 @@ def pack_padded_sequence(
     >>> packed.data, packed.batch_sizes
     (tensor([1, 3, 2]), tensor([2, 1]))
     """
-    pack = _as_they_are[0] if _is_recorded() or not isinstance(input, torch.Tensor) else _pack
+    pack = (
+        _as_they_are[0]
+        if _is_recorded() or not isinstance(input, torch.Tensor)
+        else _pack
+    )
     return pack(input, lengths, batch_first, enforce_sorted)  # type: ignore[no-any-return]
 
 
 def pad_packed_sequence(
-    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """``torch.nn.utils.rnn.pad_packed_sequence``. Lengths that were packed on a GPU stay there, and then T stays that
     of the packed tensor, or is total_length.
@@ -263,7 +316,9 @@ def pad_packed_sequence(
     (tensor([[1, 3],
             [2, 0]]), tensor([2, 1]))
     """
-    is_ours = type(sequence) is Padded and (sequence.is_kept or (sequence.lengths.is_cpu and not _is_recorded()))
+    is_ours = type(sequence) is Padded and (
+        sequence.is_kept or (sequence.lengths.is_cpu and not _is_recorded())
+    )
     unpack = _unpack if is_ours else _as_they_are[1]
     return unpack(sequence, batch_first, padding_value, total_length)  # type: ignore[no-any-return]
 
@@ -273,18 +328,32 @@ pack_padded_sequence.__prepare_scriptable__ = lambda: PACK  # type: ignore[attr-
 pad_packed_sequence.__prepare_scriptable__ = lambda: PAD  # type: ignore[attr-defined]
 
 
-def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: bool) -> Any:
-    given = lengths if isinstance(lengths, torch.Tensor) else torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
+def _pack(
+    input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: bool
+) -> Any:
+    given = (
+        lengths
+        if isinstance(lengths, torch.Tensor)
+        else torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
+    )
     x = input.transpose(0, 1) if batch_first and input.dim() > 1 else input
     of_batch = given.shape == x.shape[1:2] and x.dim() > 1 and x.numel() > 0
-    if type(given) is not torch.Tensor or not of_batch or (not given.is_cpu and given.device != input.device):
+    if (
+        type(given) is not torch.Tensor
+        or not of_batch
+        or (not given.is_cpu and given.device != input.device)
+    ):
         return PACK(input, lengths, batch_first, enforce_sorted)
     batch = None
     if given.is_cpu:
         host = (given if given.dtype == torch.int64 else given.to(torch.int64)).tolist()
         longest = max(host)
         batch = Batch.of(longest, host)
-        is_wrong = batch.has_empty or longest > x.size(0) or (enforce_sorted and host != sorted(host, reverse=True))
+        is_wrong = (
+            batch.has_empty
+            or longest > x.size(0)
+            or (enforce_sorted and host != sorted(host, reverse=True))
+        )
         if is_wrong or not keeps(x, batch):  # PyTorch's own error, or its pack
             return PACK(input, lengths, batch_first, enforce_sorted)
         x = x[:longest] if longest < x.size(0) else x
@@ -292,17 +361,27 @@ def _pack(input: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: 
     if not given.is_cpu:
         kept = without_sign(kept).clamp_(max=len(x))
     # A copy, as PyTorch's: x may change.
-    return Padded.keep(x.clone(memory_format=torch.contiguous_format), kept, enforce_sorted, batch)
+    return Padded.keep(
+        x.clone(memory_format=torch.contiguous_format), kept, enforce_sorted, batch
+    )
 
 
-def padded_of(packed: Any, batch_first: bool, padding_value: float, total_length: int) -> torch.Tensor:
+def padded_of(
+    packed: Any, batch_first: bool, padding_value: float, total_length: int
+) -> torch.Tensor:
     """PyTorch's ``pad_packed_sequence`` without the lengths, for whose order it waits for a GPU."""
     data, sizes, _, back = packed
-    padded, _ = private("torch._VF._pad_packed_sequence")(data, sizes, batch_first, padding_value, total_length)
-    return padded if back is None else padded.index_select(0 if batch_first else 1, back)  # type: ignore[no-any-return]
+    padded, _ = private("torch._VF._pad_packed_sequence")(
+        data, sizes, batch_first, padding_value, total_length
+    )
+    return (
+        padded if back is None else padded.index_select(0 if batch_first else 1, back)
+    )  # type: ignore[no-any-return]
 
 
-def _unpack(sequence: Padded, batch_first: bool, padding_value: float, total_length: int | None) -> Any:
+def _unpack(
+    sequence: Padded, batch_first: bool, padding_value: float, total_length: int | None
+) -> Any:
     x, lengths = sequence.padded, sequence.lengths
     steps = len(x if sequence.is_kept else sequence.batch_sizes)
     if total_length is not None and total_length != steps:
@@ -312,9 +391,13 @@ def _unpack(sequence: Padded, batch_first: bool, padding_value: float, total_len
                 f"but got total_length={total_length} and max sequence length being {steps}"
             )
         if sequence.is_kept:
-            x = torch.nn.functional.pad(x, [0, 0] * (x.dim() - 1) + [0, total_length - steps])
+            x = torch.nn.functional.pad(
+                x, [0, 0] * (x.dim() - 1) + [0, total_length - steps]
+            )
     if not sequence.is_kept:
-        return padded_of(sequence.pack(), batch_first, padding_value, total_length or steps), lengths.clone()
+        return padded_of(
+            sequence.pack(), batch_first, padding_value, total_length or steps
+        ), lengths.clone()
     sequence.ran = True
     padding = padding_of(x, lengths)
     if not batch_first:
@@ -334,7 +417,9 @@ def without_sign(lengths: torch.Tensor) -> torch.Tensor:
 def padding_of(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """Where x, [T, B, ...], is padding."""
     step = torch.arange(x.shape[0], device=x.device).view(-1, *[1] * (x.dim() - 1))
-    return step >= lengths.to(x.device, non_blocking=True).view(-1, *[1] * (x.dim() - 2))
+    return step >= lengths.to(x.device, non_blocking=True).view(
+        -1, *[1] * (x.dim() - 2)
+    )
 
 
 def lengths_of(sizes: Any) -> Any:
@@ -343,9 +428,17 @@ def lengths_of(sizes: Any) -> Any:
     return np.repeat(np.arange(1, len(sizes) + 1), ended)[::-1].copy()
 
 
-def rows_of(sizes: torch.Tensor, count: int, batch: int, device: torch.device) -> torch.Tensor:
+def rows_of(
+    sizes: torch.Tensor, count: int, batch: int, device: torch.device
+) -> torch.Tensor:
     """The rows in a padded batch of a pack's rows. Nothing waits."""
     of_steps = sizes.to(device, non_blocking=True)
-    step, row = torch.arange(len(sizes), device=device), torch.arange(count, device=device)
+    step, row = (
+        torch.arange(len(sizes), device=device),
+        torch.arange(count, device=device),
+    )
     before = of_steps.cumsum(0) - of_steps
-    return torch.repeat_interleave(step * batch - before, of_steps, output_size=count) + row
+    return (
+        torch.repeat_interleave(step * batch - before, of_steps, output_size=count)
+        + row
+    )

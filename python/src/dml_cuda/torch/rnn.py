@@ -20,12 +20,18 @@ from .rnn_choice import Batch
 class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
     """What this package's RNNs add to PyTorch's."""
 
-    def forward(self, input: Any, hx: Any = None, *, lengths: Any = None) -> tuple[Any, Any]:
+    def forward(
+        self, input: Any, hx: Any = None, *, lengths: Any = None
+    ) -> tuple[Any, Any]:
         # torch.compile of PyTorch 2.15 fails where a subclass calls its RNNs: what it compiles breaks its graph before.
         is_plain = isinstance(input, torch.Tensor) and not torch.compiler.is_compiling()
         if hx is not None and _are_integers(hx):
-            raise TypeError(f"hx is {shown(hx)}, but must be initial states: pass lengths by name, rnn(x, lengths=lengths)")
-        if lengths is None and (is_plain or torch.compiler.is_exporting() or is_tracing()):
+            raise TypeError(
+                f"hx is {shown(hx)}, but must be initial states: pass lengths by name, rnn(x, lengths=lengths)"
+            )
+        if lengths is None and (
+            is_plain or torch.compiler.is_exporting() or is_tracing()
+        ):
             return super().forward(input, hx)  # type: ignore[no-any-return]
         return self._run(input, hx, lengths)  # type: ignore[no-any-return]
 
@@ -38,11 +44,11 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         return plain  # type: ignore[no-any-return]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "qconfig" and value is None:  # of quantize_dynamic, which knows PyTorch's classes alone
+        if (
+            name == "qconfig" and value is None
+        ):  # of quantize_dynamic, which knows PyTorch's classes alone
             kind = pytorchs(type(self)).__name__
-            words = (
-                f"dml_cuda.torch.{kind} stays as it is, because quantization knows only torch.nn.{kind}: quantize first"
-            )
+            words = f"dml_cuda.torch.{kind} stays as it is, because quantization knows only torch.nn.{kind}: quantize first"
             warnings.warn(words, stacklevel=3)
         super().__setattr__(name, value)
 
@@ -59,14 +65,22 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
 
     @uncompiled
     def _run(self, input: Any, hx: Any, lengths: Any) -> tuple[Any, Any]:
-        if isinstance(input, torch.fx.Proxy):  # one node in a graph, as PyTorch's own RNNs
+        if isinstance(
+            input, torch.fx.Proxy
+        ):  # one node in a graph, as PyTorch's own RNNs
             path = input.tracer.path_of_module(self)
             options = {} if lengths is None else {"lengths": lengths}
             return input.tracer.create_proxy("call_module", path, (input, hx), options)  # type: ignore[return-value]
         if isinstance(input, PackedSequence):
             if lengths is not None:
-                raise TypeError("lengths is given, but must be None, because input is a PackedSequence with its own")
-            return self._run_kept(input, hx) if type(input) is Padded and input.is_kept else self._run_packed(input, hx)
+                raise TypeError(
+                    "lengths is given, but must be None, because input is a PackedSequence with its own"
+                )
+            return (
+                self._run_kept(input, hx)
+                if type(input) is Padded and input.is_kept
+                else self._run_packed(input, hx)
+            )
         if lengths is None:
             return self._plain(input, hx)
         check_tensor(input, "input")
@@ -83,42 +97,67 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             longest = max(1, *host)
             if min(host) < 0:
                 host_lengths(lengths.numpy())  # refuses them
-            if longest < steps:  # what comes after the longest sequence is padding alone
+            if (
+                longest < steps
+            ):  # what comes after the longest sequence is padding alone
                 dim = 1 if self.batch_first else 0
                 output, states = self._run(input.narrow(dim, 0, longest), hx, lengths)
-                return torch.nn.functional.pad(output, (0, 0) * (2 - dim) + (0, steps - longest)), states
+                return torch.nn.functional.pad(
+                    output, (0, 0) * (2 - dim) + (0, steps - longest)
+                ), states
         batch = Batch.of(steps, host) if host else None
         form = rnn_choice.form(self, x, batch, True)
         if form == "whole":
             output, states = self._plain(_own(input), _own(hx))
             return _own(output), _own(states)
         if form == "packed":
-            packed, states = self._plain(PACK(x, torch.tensor(host, device="cpu"), enforce_sorted=False), hx)
+            packed, states = self._plain(
+                PACK(x, torch.tensor(host, device="cpu"), enforce_sorted=False), hx
+            )
             return padded_of(packed, self.batch_first, 0.0, steps), states
         if form == "segments":
             return self._run_segments(x, host, hx)
-        return run_padded(self, x, lengths, _own(hx), has_empty=batch is None or batch.has_empty)
+        return run_padded(
+            self, x, lengths, _own(hx), has_empty=batch is None or batch.has_empty
+        )
 
-    def _run_segments(self, x: torch.Tensor, host: Any, hx: Any, **options: Any) -> tuple[Any, Any]:
+    def _run_segments(
+        self, x: torch.Tensor, host: Any, hx: Any, **options: Any
+    ) -> tuple[Any, Any]:
         """Runs x in segments of time."""
-        falling, there = torch.tensor(host, device="cpu").sort(descending=True, stable=True)
+        falling, there = torch.tensor(host, device="cpu").sort(
+            descending=True, stable=True
+        )
         cuts, there = rnn_choice.cuts_of(falling.tolist()), there.to(x.device)
         back = there.argsort()
         batch_first, fills = self.batch_first, options.get("fills", True)
         output, states = run_padded(
-            self, x.index_select(1, there), falling, self._permuted(hx, there), cuts, **options
+            self,
+            x.index_select(1, there),
+            falling,
+            self._permuted(hx, there),
+            cuts,
+            **options,
         )
-        return output.index_select(0 if batch_first and fills else 1, back), self._permuted(states, back)
+        return output.index_select(
+            0 if batch_first and fills else 1, back
+        ), self._permuted(states, back)
 
     def _permuted(self, states: Any, order: Any) -> Any:
-        return states if states is None or order is None else self.permute_hidden(states, order)
+        return (
+            states
+            if states is None or order is None
+            else self.permute_hidden(states, order)
+        )
 
     def _run_kept(self, packed: Padded, hx: Any) -> tuple[Any, Any]:
         """Runs a pack that keeps its padded batch."""
         x, lengths = packed.padded, packed.lengths
         if x.dim() != 3:
             return self._plain(packed.pack(), hx)  # PyTorch's own error
-        form = rnn_choice.form(self, x, packed.batch if rnn_choice.may_choose(x, lengths) else None, True)
+        form = rnn_choice.form(
+            self, x, packed.batch if rnn_choice.may_choose(x, lengths) else None, True
+        )
         if form == "packed":
             output, states = self._plain(packed.pack(), hx)
             return packed.packed_like(output), states  # type: ignore[return-value]
@@ -129,13 +168,19 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         elif form == "segments":
             output, states = self._run_segments(x, lengths.tolist(), hx, fills=False)
         else:
-            output, states = run_padded(self, x, lengths, hx, fills=False, has_empty=not lengths.is_cpu)
+            output, states = run_padded(
+                self, x, lengths, hx, fills=False, has_empty=not lengths.is_cpu
+            )
         return packed.like(output), states  # type: ignore[return-value]
 
     def _run_packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
         """Runs a pack of PyTorch's."""
         data, sizes, order, back = packed
-        if data.dim() != 2 or not data.size(0) or not rnn_choice.may_choose(data, sizes):
+        if (
+            data.dim() != 2
+            or not data.size(0)
+            or not rnn_choice.may_choose(data, sizes)
+        ):
             return self._plain(packed, hx)
         steps, count = sizes.size(0), data.size(0)
         batch = Batch(steps, int(sizes[0]), count, False)
@@ -150,12 +195,18 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         else:
             area = steps * batch.size
             rows = rows_of(sizes, count, batch.size, data.device)
-            x = data.new_zeros(area, data.shape[1]).index_copy(0, rows, data).view(steps, batch.size, -1)
+            x = (
+                data.new_zeros(area, data.shape[1])
+                .index_copy(0, rows, data)
+                .view(steps, batch.size, -1)
+            )
             host = lengths_of(sizes.numpy())
             lengths = torch.from_numpy(host)
             self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
             cuts = rnn_choice.cuts_of(host.tolist()) if form == "segments" else None
-            output, states = run_padded(self, x, lengths, hx, cuts, is_clean=True, fills=False, has_empty=False)
+            output, states = run_padded(
+                self, x, lengths, hx, cuts, is_clean=True, fills=False, has_empty=False
+            )
         output = output.reshape(steps * batch.size, -1)
         output = output if rows is None else output.index_select(0, rows)
         return PackedSequence(output, sizes, order, back), self._permuted(states, back)
@@ -170,11 +221,17 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         other = "batch_first=False" if self.batch_first else "batch_first=True"
         check_batch([*lengths.shape], [x.shape[batch]], x.shape[1 - batch], other)
         if lengths.device not in (x.device, torch.device("cpu")):
-            raise ValueError(f"lengths is on {lengths.device}, but must be on {x.device}, as input is, or on the CPU")
+            raise ValueError(
+                f"lengths is on {lengths.device}, but must be on {x.device}, as input is, or on the CPU"
+            )
         if hx is None:
             return self.check_input(x, None)  # type: ignore[no-any-return]
         is_lstm = self.mode == "LSTM"
-        if not (isinstance(hx, (tuple, list)) and len(hx) == 2 if is_lstm else isinstance(hx, torch.Tensor)):
+        if not (
+            isinstance(hx, (tuple, list)) and len(hx) == 2
+            if is_lstm
+            else isinstance(hx, torch.Tensor)
+        ):
             required = "(h_0, c_0), as this is an LSTM" if is_lstm else "the tensor h_0"
             raise TypeError(f"hx is a {type(hx).__qualname__}, but must be {required}")
         self.check_forward_args(x, hx, None)
@@ -184,7 +241,9 @@ def _are_integers(hx: Any) -> bool:
     """Whether a value for initial states can only be lengths."""
     if isinstance(hx, torch.Tensor):
         return not (hx.is_floating_point() or hx.is_complex())
-    return isinstance(hx, np.ndarray) or (isinstance(hx, (list, tuple)) and isinstance(next(iter(hx), None), int))
+    return isinstance(hx, np.ndarray) or (
+        isinstance(hx, (list, tuple)) and isinstance(next(iter(hx), None), int)
+    )
 
 
 def _own(value: Any) -> Any:
@@ -234,7 +293,11 @@ _PACKING = {"PackedSequence", "pack_padded_sequence"}
 
 def pytorchs(kind: type) -> Any:
     """The class of PyTorch that a class derives from."""
-    return next(base for base in kind.__mro__ if base in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN))
+    return next(
+        base
+        for base in kind.__mro__
+        if base in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
+    )
 
 
 def _counterpart(kind: Any, classes: dict[Any, Any]) -> Any:
@@ -242,7 +305,11 @@ def _counterpart(kind: Any, classes: dict[Any, Any]) -> Any:
     if kind in classes or kind.__module__ != parametrize.__name__:
         return classes.get(kind)
     base = _counterpart(kind.__bases__[0], classes)
-    kept = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")}
+    kept = {
+        name: value
+        for name, value in vars(kind).items()
+        if name not in ("__dict__", "__weakref__")
+    }
     return base and type(kind.__name__, (base,), kept)
 
 
@@ -255,7 +322,11 @@ def _is_wrapper(kind: type) -> bool:
             return False
         if "forward" in vars(part):
             code = getattr(vars(part)["forward"], "__code__", None)
-            if code is None or "super" not in code.co_names or not _PACKING.intersection(code.co_names):
+            if (
+                code is None
+                or "super" not in code.co_names
+                or not _PACKING.intersection(code.co_names)
+            ):
                 return False
     return True
 
@@ -264,7 +335,11 @@ def _converted(kind: Any) -> Any:
     """The class for a module of a class of PyTorch, or of a subclass that wraps it. None for other subclasses."""
     plain = kind.__bases__[0] if kind.__module__ == parametrize.__name__ else kind
     if plain not in _OURS and _is_wrapper(plain):
-        names = {"__module__": plain.__module__, "__qualname__": plain.__qualname__, "__reduce_ex__": _reduce}
+        names = {
+            "__module__": plain.__module__,
+            "__qualname__": plain.__qualname__,
+            "__reduce_ex__": _reduce,
+        }
         _OURS[plain] = type(plain.__name__, (plain, _OURS[pytorchs(plain)]), names)
         _THEIRS[_OURS[plain]] = plain
     return _counterpart(kind, _OURS)
@@ -279,13 +354,23 @@ def _made_again(kind: Any) -> Any:
     return object.__new__(_converted(kind))
 
 
-def _change_class(name: str, part: Any, found: Any, reason: str = "has a class of its own") -> None:
+def _change_class(
+    name: str, part: Any, found: Any, reason: str = "has a class of its own"
+) -> None:
     """Changes the class of a module. If there is none, or a function hides its forward, it warns who called the
     caller."""
     kind: Any = type(part)
     # accelerate keeps the forward of a module, for its hooks to call.
-    methods = [name for name, value in vars(part).items() if isinstance(value, types.MethodType)]
-    methods = [name for name in methods if vars(part)[name] == types.MethodType(kind.forward, part)]
+    methods = [
+        name
+        for name, value in vars(part).items()
+        if isinstance(value, types.MethodType)
+    ]
+    methods = [
+        name
+        for name in methods
+        if vars(part)[name] == types.MethodType(kind.forward, part)
+    ]
     if found is None:
         reason = f"{reason}, {kind.__module__}.{kind.__qualname__}"
     elif "forward" in vars(part) and not methods:
@@ -315,8 +400,12 @@ def convert_rnns(module: torch.nn.Module) -> torch.nn.Module:
     has_rnns = False
     for name, part in module.named_modules():
         kind: Any = type(part)
-        is_quantized = kind.__module__.startswith("torch.ao.nn.quant") and kind.__name__ in ("LSTM", "GRU", "RNN")
-        if is_quantized or isinstance(part, (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)):
+        is_quantized = kind.__module__.startswith(
+            "torch.ao.nn.quant"
+        ) and kind.__name__ in ("LSTM", "GRU", "RNN")
+        if is_quantized or isinstance(
+            part, (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
+        ):
             has_rnns = True
             if is_quantized:
                 _change_class(name, part, None, "is quantized")

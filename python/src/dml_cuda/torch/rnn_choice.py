@@ -36,7 +36,9 @@ SEGMENTS = 4
 LARGEST_BATCH = 128
 
 _LOGGER = logging.getLogger("dml_cuda.torch")
-_logged: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = weakref.WeakKeyDictionary()
+_logged: weakref.WeakKeyDictionary[torch.nn.Module, set[str]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def forced_form() -> str | None:
@@ -51,7 +53,9 @@ def forced_form() -> str | None:
 
 def is_float16(x: torch.Tensor) -> bool:
     """Whether cuDNN computes in float16."""
-    return x.dtype == torch.float16 or (x.is_cuda and torch.is_autocast_enabled("cuda") and x.dtype != torch.float64)
+    return x.dtype == torch.float16 or (
+        x.is_cuda and torch.is_autocast_enabled("cuda") and x.dtype != torch.float64
+    )
 
 
 def most_hidden(rnn: torch.nn.RNNBase, x: torch.Tensor) -> int:
@@ -62,11 +66,19 @@ def most_hidden(rnn: torch.nn.RNNBase, x: torch.Tensor) -> int:
     return 384 if rnn.mode.startswith("RNN") else 192
 
 
-def is_persistent(rnn: torch.nn.RNNBase, x: torch.Tensor, features: int, batch: int) -> bool:
+def is_persistent(
+    rnn: torch.nn.RNNBase, x: torch.Tensor, features: int, batch: int
+) -> bool:
     """Whether PyTorch asks cuDNN for a persistent algorithm because the sizes of a pass are multiples."""
     is_multiple = rnn.hidden_size % 128 == features % 128 == batch % 8 == 0
     fits = rnn.hidden_size <= 1024 and batch <= 128
-    return is_float16(x) and rnn.mode != "GRU" and not rnn.proj_size and fits and is_multiple
+    return (
+        is_float16(x)
+        and rnn.mode != "GRU"
+        and not rnn.proj_size
+        and fits
+        and is_multiple
+    )
 
 
 class Batch(NamedTuple):
@@ -93,7 +105,11 @@ class Batch(NamedTuple):
 def may_choose(x: torch.Tensor, lengths: torch.Tensor) -> bool:
     """Whether lengths may choose: not if they are on a GPU, or what records or transforms the call must not depend on
     them. A mode of functions, such as a default device, records nothing that Python chooses."""
-    if not lengths.is_cpu or x.is_meta or (x.is_cuda and torch.cuda.is_current_stream_capturing()):
+    if (
+        not lengths.is_cpu
+        or x.is_meta
+        or (x.is_cuda and torch.cuda.is_current_stream_capturing())
+    ):
         return False
     return not watched(x, lengths, by_function_modes=False)
 
@@ -103,14 +119,21 @@ def on_host(x: torch.Tensor, lengths: torch.Tensor) -> Any:
     if not may_choose(x, lengths):
         return None
     host, steps = lengths.tolist(), x.size(0)  # len(x) takes a microsecond
-    return [min(length, steps) for length in host] if host and max(host) > steps else host
+    return (
+        [min(length, steps) for length in host] if host and max(host) > steps else host
+    )
 
 
 def cuts_of(falling: Any) -> list[tuple[int, int]]:
     """The ends of segments at quantiles of falling lengths, with the number of sequences that are active in each."""
-    ends = sorted({falling[len(falling) * k // SEGMENTS] for k in range(SEGMENTS)} - {0})
+    ends = sorted(
+        {falling[len(falling) * k // SEGMENTS] for k in range(SEGMENTS)} - {0}
+    )
     rising = np.array(falling[::-1])
-    return [(end, len(rising) - int(rising.searchsorted(begin, "right"))) for begin, end in zip([0, *ends], ends)]
+    return [
+        (end, len(rising) - int(rising.searchsorted(begin, "right")))
+        for begin, end in zip([0, *ends], ends)
+    ]
 
 
 def _has_few_padding_rows(batch: Batch) -> bool:
@@ -127,7 +150,9 @@ def may_gain(x: torch.Tensor, batch: Batch, is_kept: bool) -> bool:
         is_sparse = with_gradients and batch.rows < SPARSE * batch.steps * batch.size
         return x.dtype != torch.float64 and not is_sparse
     is_onednn = x.dtype == torch.float32 and torch.backends.mkldnn.enabled
-    return is_onednn and (with_gradients or (batch.size >= FEW_ROWS and _has_few_padding_rows(batch)))
+    return is_onednn and (
+        with_gradients or (batch.size >= FEW_ROWS and _has_few_padding_rows(batch))
+    )
 
 
 def has_faster_pass(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: int) -> bool:
@@ -136,11 +161,15 @@ def has_faster_pass(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: int) -> bool:
     if not x.is_cuda:
         return rnn.mode == "LSTM" and not rnn.proj_size
     most = most_hidden(rnn, x)
-    is_small = rnn.hidden_size <= most and rnn.hidden_size * batch <= most * LARGEST_BATCH
+    is_small = (
+        rnn.hidden_size <= most and rnn.hidden_size * batch <= most * LARGEST_BATCH
+    )
     return is_small or is_persistent(rnn, x, x.shape[-1], batch)
 
 
-def rule(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: Batch | None, is_kept: bool) -> str:
+def rule(
+    rnn: torch.nn.RNNBase, x: torch.Tensor, batch: Batch | None, is_kept: bool
+) -> str:
     """The form of a call. batch: None if lengths cannot choose. is_kept: the padded batch is at hand.
 
     Packing is what users had, so it runs wherever padding is not known to be faster. Training on a CPU uses segments
@@ -170,11 +199,19 @@ def keeps(x: torch.Tensor, batch: Batch) -> bool:
     return batch.is_whole or may_gain(x, batch, True)
 
 
-def form(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: Batch | None, is_kept: bool) -> str:
+def form(
+    rnn: torch.nn.RNNBase, x: torch.Tensor, batch: Batch | None, is_kept: bool
+) -> str:
     """The form of a call by the rule. The logger says it once for each module and form."""
     chosen = rule(rnn, x, batch, is_kept)
-    if _LOGGER.isEnabledFor(logging.DEBUG) and chosen not in _logged.setdefault(rnn, set()):
+    if _LOGGER.isEnabledFor(logging.DEBUG) and chosen not in _logged.setdefault(
+        rnn, set()
+    ):
         _logged[rnn].add(chosen)
-        of = "lengths on a GPU" if batch is None else f"T={batch.steps}, B={batch.size}, {batch.rows} rows filled"
+        of = (
+            "lengths on a GPU"
+            if batch is None
+            else f"T={batch.steps}, B={batch.size}, {batch.rows} rows filled"
+        )
         _LOGGER.debug("%s runs %s: %s", rnn, chosen, of)
     return chosen

@@ -9,7 +9,11 @@ use crate::plan::reverse_plan::Dimension;
 impl Layout<'_> {
     /// Parameters with strides in elements. `list` has the outermost dimension first. There are at most as many items
     /// as elements.
-    pub fn parameters(&self, items: u64, list: impl DoubleEndedIterator<Item = ReverseDim>) -> Reverse {
+    pub fn parameters(
+        &self,
+        items: u64,
+        list: impl DoubleEndedIterator<Item = ReverseDim>,
+    ) -> Reverse {
         let mut dims = [ReverseDim::zeroed(); MAX_DIMS as usize];
         let mut rank = 0;
         for (place, dim) in dims.iter_mut().zip(list.rev()) {
@@ -50,14 +54,23 @@ impl Reverse {
     /// Inserts the axis into dimensions ordered by output stride, so that neighbouring threads write neighbouring
     /// memory. The stride of an axis of one step says nothing, so that axis is the outermost.
     pub fn insert_axis(&mut self, steps: u32, out_stride: u32) {
-        let outside = self.dims().iter().rposition(|dim| steps == 1 || dim.out_stride < out_stride);
+        let outside = self
+            .dims()
+            .iter()
+            .rposition(|dim| steps == 1 || dim.out_stride < out_stride);
         self.insert(outside.map_or(0, |inside| inside + 1), axis_dim(steps));
     }
 }
 
 /// The axis as a dimension of `steps` steps.
 pub(in crate::cuda::select) fn axis_dim(steps: u32) -> ReverseDim {
-    ReverseDim { size: FastDiv::new(steps), in_stride: 0, out_stride: 0, length_stride: 0, axis: 1 }
+    ReverseDim {
+        size: FastDiv::new(steps),
+        in_stride: 0,
+        out_stride: 0,
+        length_stride: 0,
+        axis: 1,
+    }
 }
 
 pub(in crate::cuda::select) fn dim(d: &Dimension) -> ReverseDim {

@@ -36,19 +36,29 @@ impl Layout<'_> {
         let mut walk = Vec::with_capacity(self.dimensions.len() + 1);
         walk.extend(self.dimensions.iter().rev().map(|d| Walked::new(d, false)));
         if self.axis.size > 1 {
-            let at = walk.iter().position(|d| d.strides[1] > self.axis.out_stride).unwrap_or(walk.len());
+            let at = walk
+                .iter()
+                .position(|d| d.strides[1] > self.axis.out_stride)
+                .unwrap_or(walk.len());
             walk.insert(at, Walked::new(&self.axis, true));
         }
         self.traffic.walk = walk;
         let sides = [Side::Input, Side::Output];
         let runs = sides.map(|side| self.runs(side));
         // Runs that are closer than a sector share sectors.
-        let sectors = |runs: &Runs| runs.count * self.sectors_of_run(runs.bytes).min(runs.pitch / f64::from(SECTOR));
+        let sectors = |runs: &Runs| {
+            runs.count
+                * self
+                    .sectors_of_run(runs.bytes)
+                    .min(runs.pitch / f64::from(SECTOR))
+        };
         self.traffic.sectors = [sectors(&runs[0]), sectors(&runs[1])];
         self.traffic.least = self.least_work(&runs);
-        self.traffic.apart =
-            sides.map(|side| [false, true].map(|at_random| self.accesses(side, self.width, 1, at_random)));
-        self.traffic.missed_parts = sides.map(|side| [false, true].map(|at_random| self.missed_part(side, at_random)));
+        self.traffic.apart = sides.map(|side| {
+            [false, true].map(|at_random| self.accesses(side, self.width, 1, at_random))
+        });
+        self.traffic.missed_parts =
+            sides.map(|side| [false, true].map(|at_random| self.missed_part(side, at_random)));
     }
 
     /// Work that accesses every sector once, which moves. `rounds` is 1, and nothing else is counted.
@@ -71,12 +81,26 @@ impl Layout<'_> {
         let lengths = self.lengths_bytes();
         let sector = f64::from(SECTOR);
         // Memory reads two sectors at once, and the rest of those that are written in part.
-        let pairs = runs[0].count * self.pieces_of_run(runs[0].bytes, 2.0 * sector).min(runs[0].pitch / sector / 2.0);
-        let is_aligned = self.sectors_of_run(runs[1].bytes) * sector == runs[1].bytes || runs[1].pitch.is_infinite();
-        let whole = runs[1].count * (runs[1].bytes / sector - if is_aligned { 0.0 } else { 1.0 }).max(0.0);
-        let besides = (2.0 * pairs - input).max(0.0) + if self.in_place() { 0.0 } else { (output - whole).max(0.0) };
+        let pairs = runs[0].count
+            * self
+                .pieces_of_run(runs[0].bytes, 2.0 * sector)
+                .min(runs[0].pitch / sector / 2.0);
+        let is_aligned = self.sectors_of_run(runs[1].bytes) * sector == runs[1].bytes
+            || runs[1].pitch.is_infinite();
+        let whole =
+            runs[1].count * (runs[1].bytes / sector - if is_aligned { 0.0 } else { 1.0 }).max(0.0);
+        let besides = (2.0 * pairs - input).max(0.0)
+            + if self.in_place() {
+                0.0
+            } else {
+                (output - whole).max(0.0)
+            };
         let moved = self.moved_once() + besides * self.moving_sectors();
-        Work { bytes: moved * sector + lengths, misses: moved + lengths / sector, rounds: 1.0 }
+        Work {
+            bytes: moved * sector + lengths,
+            misses: moved + lengths / sector,
+            rounds: 1.0,
+        }
     }
 
     /// The part of elements that moves: in place about half of them, the mean of all lengths. The middle element of an
@@ -96,7 +120,10 @@ impl Layout<'_> {
         if !self.in_place() {
             return 1.0;
         }
-        let lanes = f64::from(self.interleaved().map_or(1, |row| row.size.min(SECTOR / self.width)));
+        let lanes = f64::from(
+            self.interleaved()
+                .map_or(1, |row| row.size.min(SECTOR / self.width)),
+        );
         let lane = f64::from(self.axis.size) * self.bytes(self.axis.out_stride) as f64;
         (lanes / (lanes + 1.0) + ENDS * f64::from(SECTOR) / lane).min(1.0)
     }
@@ -122,8 +149,12 @@ impl Layout<'_> {
 
     fn runs(&self, side: Side) -> Runs {
         // Elements that are broadcast are in the same places.
-        let steps =
-            self.traffic.walk.iter().map(|d| (d.strides[side as usize], d.size)).filter(|(stride, _)| *stride > 0);
+        let steps = self
+            .traffic
+            .walk
+            .iter()
+            .map(|d| (d.strides[side as usize], d.size))
+            .filter(|(stride, _)| *stride > 0);
         let mut dims: Vec<(u32, u32)> = steps.collect();
         dims.sort_unstable();
         let elements: f64 = dims.iter().map(|(_, size)| f64::from(*size)).product();
@@ -136,7 +167,11 @@ impl Layout<'_> {
             }
             run *= f64::from(size);
         }
-        Runs { count: elements / run, bytes: run * f64::from(self.width), pitch }
+        Runs {
+            count: elements / run,
+            bytes: run * f64::from(self.width),
+            pitch,
+        }
     }
 
     /// Sectors that warps access in a tensor if their threads take units of `unit` bytes, `step` units apart, in the
@@ -146,14 +181,21 @@ impl Layout<'_> {
     /// they are 128 bytes apart, it accesses 32.
     pub fn accesses(&self, side: Side, unit: u32, step: u32, at_random: bool) -> f64 {
         let sectors = self.sectors_of_warp(side, unit, step, at_random);
-        self.warps(unit) * if step == 1 { f64::max(sectors, unit.into()) } else { sectors }
+        self.warps(unit)
+            * if step == 1 {
+                f64::max(sectors, unit.into())
+            } else {
+                sectors
+            }
     }
 
     /// Accesses to lengths that the L1 cache does not serve, besides the first to each sector, if lengths of neighbours
     /// in the output are apart.
     pub fn lengths_missed(&self, unit: u32, step: u32) -> f64 {
-        let apart = self.warps(unit) * (self.sectors_of_warp(Side::Lengths, unit, step, false) - 1.0);
-        (apart - self.lengths_bytes() / f64::from(SECTOR)).max(0.0) * self.missed_part(Side::Lengths, false)
+        let apart =
+            self.warps(unit) * (self.sectors_of_warp(Side::Lengths, unit, step, false) - 1.0);
+        (apart - self.lengths_bytes() / f64::from(SECTOR)).max(0.0)
+            * self.missed_part(Side::Lengths, false)
     }
 
     /// Warps whose threads have a unit each.
@@ -162,7 +204,11 @@ impl Layout<'_> {
     }
 
     fn lengths_bytes(&self) -> f64 {
-        let lengths = self.dimensions.iter().filter(|d| d.length_stride != 0).map(|d| f64::from(d.size));
+        let lengths = self
+            .dimensions
+            .iter()
+            .filter(|d| d.length_stride != 0)
+            .map(|d| f64::from(d.size));
         lengths.product::<f64>() * self.width_of(Side::Lengths)
     }
 
@@ -186,7 +232,11 @@ impl Layout<'_> {
             let threads = ceil(size / distance).min(left);
             let steps = if distance < size { distance } else { 1.0 };
             let at_one_position = (threads - 1.0) * steps * stride / f64::from(SECTOR) + 1.0;
-            let positions = if d.varies && at_random { f64::from(self.axis.size) } else { 1.0 };
+            let positions = if d.varies && at_random {
+                f64::from(self.axis.size)
+            } else {
+                1.0
+            };
             sectors *= threads.min(at_one_position * positions);
             left /= threads;
             distance = ceil(distance / size);
@@ -215,8 +265,13 @@ impl Layout<'_> {
     /// written in parts is also read, so that it counts three times.
     pub fn moved_again(&self, side: Side, accesses: f64, is_written: bool) -> f64 {
         let walk = &self.traffic.walk;
-        let shares_sectors = |d: &Walked| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into();
-        let Some(at) = walk.iter().position(|d| d.is_axis).filter(|_| walk.iter().any(shares_sectors)) else {
+        let shares_sectors =
+            |d: &Walked| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into();
+        let Some(at) = walk
+            .iter()
+            .position(|d| d.is_axis)
+            .filter(|_| walk.iter().any(shares_sectors))
+        else {
             return 0.0;
         };
         let between: f64 = walk[..=at].iter().map(|d| f64::from(d.size)).product();
@@ -237,16 +292,25 @@ impl Layout<'_> {
     /// are accessed between neighbours in memory. Half of them if nothing is contiguous.
     fn missed_part(&self, side: Side, at_random: bool) -> f64 {
         let walk = &self.traffic.walk;
-        let Some(at) = walk.iter().position(|d| d.strides[side as usize] == 1) else { return 0.5 };
+        let Some(at) = walk.iter().position(|d| d.strides[side as usize] == 1) else {
+            return 0.5;
+        };
         let between: f64 = walk[..at].iter().map(|d| f64::from(d.size)).product();
-        let mut bytes = if between > 1.0 { between * f64::from(LINE) * COMPETING } else { 1.0 };
+        let mut bytes = if between > 1.0 {
+            between * f64::from(LINE) * COMPETING
+        } else {
+            1.0
+        };
         if at_random {
             // Lanes that share a sector are at positions that differ. All of these come before the next lanes where the
             // axis is inside.
             let inside = walk.iter().position(|d| d.is_axis).unwrap_or(walk.len());
-            let rows =
-                walk[..inside].iter().filter(|d| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into());
-            let row_bytes = rows.map(|d| self.bytes(d.strides[side as usize]) * u64::from(d.size)).max();
+            let rows = walk[..inside]
+                .iter()
+                .filter(|d| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into());
+            let row_bytes = rows
+                .map(|d| self.bytes(d.strides[side as usize]) * u64::from(d.size))
+                .max();
             bytes = bytes.max(f64::from(self.axis.size) * row_bytes.unwrap_or(0) as f64);
         }
         part_of_cache(bytes, LEAST_CACHE)

@@ -59,7 +59,9 @@ impl Status {
 pub fn cell(timed: &Timed, baselines: &[&Timed]) -> Cell {
     let (work, samples) = (&timed.work, timed.outcome.samples());
     let median = median(samples);
-    let baseline = timed.baseline.or_else(|| baseline_microseconds(work, baselines));
+    let baseline = timed
+        .baseline
+        .or_else(|| baseline_microseconds(work, baselines));
     Cell {
         dispatches: timed.dispatches,
         samples: samples.len(),
@@ -82,14 +84,21 @@ fn baseline_microseconds(work: &Work, baselines: &[&Timed]) -> Option<f64> {
 
 /// Microseconds of the bytes at the rate of plain work on 512 MiB.
 fn floor_microseconds(work: &Work, baselines: &[&Timed]) -> Option<f64> {
-    let moved = if work.mode == Mode::Fill { LARGE_BASELINE } else { 2 * LARGE_BASELINE };
+    let moved = if work.mode == Mode::Fill {
+        LARGE_BASELINE
+    } else {
+        2 * LARGE_BASELINE
+    };
     let large = of_kind(work, baselines).find(|baseline| baseline.work.bytes == moved)?;
     (work.bytes >= LEAST_FLOOR_BYTES).then(|| at_rate_of(large, work.bytes))
 }
 
 fn of_kind<'a>(work: &Work, baselines: &'a [&Timed]) -> impl Iterator<Item = &'a Timed> {
     let mode = work.mode.baseline();
-    baselines.iter().copied().filter(move |timed| timed.work.mode == mode)
+    baselines
+        .iter()
+        .copied()
+        .filter(move |timed| timed.work.mode == mode)
 }
 
 fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
@@ -100,9 +109,17 @@ fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
 /// wider on both sides.
 pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
     let (speed_up, (low, high)) = ratio(a, b);
-    let unknown = if a.len().min(b.len()) < FEW { FEW_NOISE.exp() } else { 1.0 };
+    let unknown = if a.len().min(b.len()) < FEW {
+        FEW_NOISE.exp()
+    } else {
+        1.0
+    };
     let interval = (low / unknown, high * unknown);
-    Change { speed_up, interval, status: status(interval, threshold) }
+    Change {
+        speed_up,
+        interval,
+        status: status(interval, threshold),
+    }
 }
 
 /// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE.

@@ -14,13 +14,25 @@ pub fn differs(first: &Run, other: &Run, threshold: f64) -> Option<String> {
     let shared = first.baselines().filter_map(|a| {
         let is_same = |b: &&Timed| b.work.name() == a.work.name() && b.work.bytes == a.work.bytes;
         let b = other.baselines().find(is_same)?;
-        Some((a, change(a.outcome.samples(), b.outcome.samples(), threshold)))
+        Some((
+            a,
+            change(a.outcome.samples(), b.outcome.samples(), threshold),
+        ))
     });
     let mut shared: Vec<(&Timed, Change)> = shared.collect();
-    let (all, same) = (shared.len(), shared.iter().filter(|(_, change)| change.status == Status::Same).count());
+    let (all, same) = (
+        shared.len(),
+        shared
+            .iter()
+            .filter(|(_, change)| change.status == Status::Same)
+            .count(),
+    );
     shared.retain(|(_, change)| matches!(change.status, Status::Faster | Status::Slower));
     let distance = |(_, change): &(&Timed, Change)| change.speed_up.ln().abs();
-    let why = match shared.iter().max_by(|a, b| distance(a).total_cmp(&distance(b))) {
+    let why = match shared
+        .iter()
+        .max_by(|a, b| distance(a).total_cmp(&distance(b)))
+    {
         Some((timed, Change { speed_up, .. })) => {
             let (count, name) = (counted(shared.len(), "baseline"), timed.work.name());
             format!(
@@ -39,6 +51,10 @@ pub fn differs(first: &Run, other: &Run, threshold: f64) -> Option<String> {
 
 /// Device, program without its versions, and timing.
 fn key(run: &Run) -> (&str, Vec<&str>, &str) {
-    let words = run.machine.tool.split([' ', ',']).filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()));
+    let words = run
+        .machine
+        .tool
+        .split([' ', ','])
+        .filter(|word| !word.starts_with(|c: char| c.is_ascii_digit()));
     (&run.machine.device, words.collect(), &run.timing)
 }

@@ -40,7 +40,9 @@ impl Outputs {
             match (a.map(|a| &a.written), &b.written) {
                 _ if is_other(model, &b.model) => found.other_models.push(name.clone()),
                 (Some(Outcome::Bytes(a)), Outcome::Bytes(b)) if a == b => found.equal += 1,
-                (Some(Outcome::Bytes(_)), Outcome::Bytes(_)) if b.expected_to_differ && is_directml => {
+                (Some(Outcome::Bytes(_)), Outcome::Bytes(_))
+                    if b.expected_to_differ && is_directml =>
+                {
                     found.expected.push(name.clone());
                 }
                 (Some(Outcome::Bytes(_)), Outcome::Bytes(_)) => {
@@ -75,22 +77,53 @@ impl Outputs {
 
     /// A line about each kind of result, with the `names` of the first run and of the other.
     pub fn notes(&self, [first, other]: [&str; 2]) -> Vec<String> {
-        let failed = self.failed.iter().map(|(name, error)| format!("{name} ({error})"));
+        let failed = self
+            .failed
+            .iter()
+            .map(|(name, error)| format!("{name} ({error})"));
         let facts = [
-            (self.equal, format!("equal to those of {first}, bit for bit"), String::new()),
-            (self.different.len(), format!("different from {first}{}", self.unknown()), self.different.join(", ")),
-            (self.expected.len(), "different, as lengths above the axis size are".into(), self.expected.join(", ")),
+            (
+                self.equal,
+                format!("equal to those of {first}, bit for bit"),
+                String::new(),
+            ),
+            (
+                self.different.len(),
+                format!("different from {first}{}", self.unknown()),
+                self.different.join(", "),
+            ),
+            (
+                self.expected.len(),
+                "different, as lengths above the axis size are".into(),
+                self.expected.join(", "),
+            ),
             (
                 self.not_compared.len(),
                 "not compared".into(),
-                self.not_compared.values().next().cloned().unwrap_or_default(),
+                self.not_compared
+                    .values()
+                    .next()
+                    .cloned()
+                    .unwrap_or_default(),
             ),
-            (self.failed.len(), "failed".into(), failed.collect::<Vec<_>>().join("; ")),
-            (self.missing, "that only one of the two runs has".into(), String::new()),
+            (
+                self.failed.len(),
+                "failed".into(),
+                failed.collect::<Vec<_>>().join("; "),
+            ),
+            (
+                self.missing,
+                "that only one of the two runs has".into(),
+                String::new(),
+            ),
         ];
         let known = facts.into_iter().filter(|(count, ..)| *count > 0);
         let line = |(count, what, which): (usize, String, String)| {
-            let which = if which.is_empty() { which } else { format!(": {which}") };
+            let which = if which.is_empty() {
+                which
+            } else {
+                format!(": {which}")
+            };
             format!("{other}: {} {what}{which}", counted(count, "output"))
         };
         known.map(line).collect()
@@ -110,5 +143,8 @@ pub fn is_other(a: &str, b: &str) -> bool {
 /// Whether DxDispatch or DirectML wrote a run.
 pub fn directml(run: &Run) -> bool {
     let tool = run.machine.tool.to_ascii_lowercase();
-    ["directml", "dxdispatch"].iter().any(|name| tool.starts_with(name)) || tool.contains("with directml")
+    ["directml", "dxdispatch"]
+        .iter()
+        .any(|name| tool.starts_with(name))
+        || tool.contains("with directml")
 }

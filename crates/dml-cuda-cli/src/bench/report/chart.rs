@@ -46,11 +46,14 @@ impl Axis {
     /// Round values, and those next to 1 that say how large the difference is. The first ones have room before others.
     /// They are read from text, because powers of ten may be inexact.
     fn ticks(&self) -> Vec<f64> {
-        let decades =
-            (-3..4).flat_map(|decade| [1, 2, 5].map(|digit| format!("{digit}e{decade}").parse().unwrap_or(1.0)));
+        let decades = (-3..4).flat_map(|decade| {
+            [1, 2, 5].map(|digit| format!("{digit}e{decade}").parse().unwrap_or(1.0))
+        });
         let mut ticks: Vec<f64> = Vec::new();
         for tick in [1.0, 0.8, 1.25, 0.5, 2.0].into_iter().chain(decades) {
-            let has_room = ticks.iter().all(|other| (self.x(*other) - self.x(tick)).abs() > 46.0);
+            let has_room = ticks
+                .iter()
+                .all(|other| (self.x(*other) - self.x(tick)).abs() > 46.0);
             if has_room && (self.low..=self.high).contains(&tick) {
                 ticks.push(tick);
             }
@@ -74,26 +77,47 @@ impl<'a> Mark<'a> {
     /// The name is on the side that has more room.
     fn new(row: &'a Row, point: Point, axis: &Axis, is_named: bool, is_alone: bool) -> Self {
         let x = axis.x(point.0);
-        let (low, high) = if is_alone { (x, x) } else { (axis.x(point.1 .0), axis.x(point.1 .1)) };
+        let (low, high) = if is_alone {
+            (x, x)
+        } else {
+            (axis.x(point.1 .0), axis.x(point.1 .1))
+        };
         let (mut begin, mut end) = (low.min(x - RADIUS - 1.0), high.max(x + RADIUS + 1.0));
         let (before, after) = (begin - LEFT - 3.0, WIDTH - 3.0 - end);
         let is_in_place = row.work.mode == Mode::InPlace && row.group != "in place";
         let name = row.work.case.clone() + if is_in_place { ", in place" } else { "" };
         let name = clipped(&name, (before.max(after) / CHARACTER / TEXT) as usize);
         let width = name.chars().count() as f64 * CHARACTER * TEXT + 3.0;
-        let (x, anchor) = if after >= before { (end + 3.0, "start") } else { (begin - 3.0, "end") };
+        let (x, anchor) = if after >= before {
+            (end + 3.0, "start")
+        } else {
+            (begin - 3.0, "end")
+        };
         match after >= before {
             _ if !is_named => {}
             true => end += width,
             false => begin -= width,
         }
         let name = is_named.then_some((name, x, anchor));
-        Self { row, point, interval: (low, high), begin, end, name }
+        Self {
+            row,
+            point,
+            interval: (low, high),
+            begin,
+            end,
+            name,
+        }
     }
 
     fn drawn(&self, axis: &Axis, n: usize, y: f64) -> Markup {
         let (row, (value, (low, high))) = (self.row, self.point);
-        let (colour, fill) = match row.changes.get(n).copied().flatten().map(|change| change.status) {
+        let (colour, fill) = match row
+            .changes
+            .get(n)
+            .copied()
+            .flatten()
+            .map(|change| change.status)
+        {
             Some(Status::Faster) => (FASTER.0, FASTER.0),
             Some(Status::Slower) => (SLOWER.0, SLOWER.0),
             Some(Status::Unsure) => (OTHER.0, PAPER.0),
@@ -133,19 +157,40 @@ impl Drawing {
 
     fn picture(&mut self, comparison: &Comparison, n: usize) {
         let verdict = &comparison.verdicts[n];
-        let points: Vec<(&Row, Point)> = comparison.rows.iter().filter_map(|row| Some((row, row.point(n)?))).collect();
-        let low = points.iter().map(|(_, (_, (low, _)))| *low).fold(0.75, f64::min) / 1.06;
-        let high = points.iter().map(|(_, (_, (_, high)))| *high).fold(1.33, f64::max) * 1.06;
+        let points: Vec<(&Row, Point)> = comparison
+            .rows
+            .iter()
+            .filter_map(|row| Some((row, row.point(n)?)))
+            .collect();
+        let low = points
+            .iter()
+            .map(|(_, (_, (low, _)))| *low)
+            .fold(0.75, f64::min)
+            / 1.06;
+        let high = points
+            .iter()
+            .map(|(_, (_, (_, high)))| *high)
+            .fold(1.33, f64::max)
+            * 1.06;
         let axis = Axis { low, high };
         let is_share = comparison.runs.len() == 1;
         if points.len() > MOST_NAMES {
             self.ticks(&axis, is_share);
         }
-        verdict.kinds.iter().for_each(|kind| self.kind(&verdict.types, kind, &points, &axis, n));
+        verdict
+            .kinds
+            .iter()
+            .for_each(|kind| self.kind(&verdict.types, kind, &points, &axis, n));
         self.ticks(&axis, is_share);
         self.y += 19.0;
         self.add(written((LEFT, self.y), TEXT, "600", "start", "← slower"));
-        self.add(written((WIDTH - MARGIN, self.y), TEXT, "600", "end", "faster →"));
+        self.add(written(
+            (WIDTH - MARGIN, self.y),
+            TEXT,
+            "600",
+            "end",
+            "faster →",
+        ));
         self.line(TEXT, "400", &verdict.unit);
         self.y += 12.0;
     }
@@ -153,66 +198,118 @@ impl Drawing {
     fn ticks(&mut self, axis: &Axis, is_share: bool) {
         self.y += 19.0;
         for tick in axis.ticks() {
-            let name = if is_share { percent(tick) } else { format!("{tick}×") };
-            self.add(written((axis.x(tick), self.y), TEXT, "400", "middle", &name));
+            let name = if is_share {
+                percent(tick)
+            } else {
+                format!("{tick}×")
+            };
+            self.add(written(
+                (axis.x(tick), self.y),
+                TEXT,
+                "400",
+                "middle",
+                &name,
+            ));
         }
     }
 
     /// A kind's figures, and a row for each type, in which no mark and no name is over another. Behind them are the
     /// mean, as a bar from 1 on, and lines at the axis's ticks.
-    fn kind(&mut self, types: &[Group], kind: &Group, points: &[(&Row, Point)], axis: &Axis, n: usize) {
+    fn kind(
+        &mut self,
+        types: &[Group],
+        kind: &Group,
+        points: &[(&Row, Point)],
+        axis: &Axis,
+        n: usize,
+    ) {
         let ((mean, range), cases) = (kind.figures(), counted(kind.cases, "case"));
         self.y += 4.0;
-        self.line(TEXT, "600", &format!("{}: {mean} ({range}), {cases}", kind.short_name()));
+        self.line(
+            TEXT,
+            "600",
+            &format!("{}: {mean} ({range}), {cases}", kind.short_name()),
+        );
         let (behind, top) = (self.body.len(), self.y + 5.0);
         self.y = top;
         for name in types.iter().map(|group| &group.name) {
-            let is_in = |(row, _): &&(&Row, Point)| row.group == kind.name && row.work.data_type == *name;
+            let is_in =
+                |(row, _): &&(&Row, Point)| row.group == kind.name && row.work.data_type == *name;
             let is_dense = points.len() > MOST_NAMES;
             let is_named = |value| !is_dense || [kind.range.0, kind.range.1].contains(&value);
-            let of_type = points.iter().filter(is_in).map(|(row, point)| (*row, *point));
+            let of_type = points
+                .iter()
+                .filter(is_in)
+                .map(|(row, point)| (*row, *point));
             let mark = |(row, at): (_, Point)| Mark::new(row, at, axis, is_named(at.0), is_dense);
             let mut marks: Vec<Mark> = of_type.map(mark).collect();
             marks.sort_by(|a, b| a.begin.total_cmp(&b.begin));
             let mut lanes: Vec<Vec<Mark>> = Vec::new();
             for mark in marks {
-                match lanes.iter_mut().find(|lane| lane.last().is_none_or(|last| last.end < mark.begin)) {
+                match lanes
+                    .iter_mut()
+                    .find(|lane| lane.last().is_none_or(|last| last.end < mark.begin))
+                {
                     Some(lane) => lane.push(mark),
                     None => lanes.push(vec![mark]),
                 }
             }
             if !lanes.is_empty() {
-                self.add(written((MARGIN, self.y + 12.5), TEXT, "400", "start", &clipped(name, 5)));
+                self.add(written(
+                    (MARGIN, self.y + 12.5),
+                    TEXT,
+                    "400",
+                    "start",
+                    &clipped(name, 5),
+                ));
             }
             for (place, lane) in lanes.iter().enumerate() {
                 let has_text = place == 0 || lane.iter().any(|mark| mark.name.is_some());
                 let height = if has_text { 16.0 } else { 2.0 * RADIUS + 1.0 };
-                lane.iter().for_each(|mark| self.add(mark.drawn(axis, n, self.y + height / 2.0)));
+                lane.iter()
+                    .for_each(|mark| self.add(mark.drawn(axis, n, self.y + height / 2.0)));
                 self.y += height;
             }
         }
         let (one, mean, end) = (axis.x(1.0), axis.x(kind.mean), self.y);
-        let line =
-            |x: f64, width: f64| html! { line x1=(x) x2=(x) y1=(top) y2=(end) stroke=(INK.0) stroke-width=(width) {} };
+        let line = |x: f64, width: f64| html! { line x1=(x) x2=(x) y1=(top) y2=(end) stroke=(INK.0) stroke-width=(width) {} };
         let background = html! {
             rect x=(one.min(mean)) y=(top) width=(round((one - mean).abs()).max(1.0)) height=(end - top) fill=(FAINT.0) {}
             @for tick in axis.ticks() { (line(axis.x(tick), if tick == 1.0 { 1.5 } else { 0.4 })) }
             (line(mean, 3.0))
         };
-        self.body.insert_str(behind, &(background.into_string() + "\n"));
+        self.body
+            .insert_str(behind, &(background.into_string() + "\n"));
     }
 
     /// The document. Its title and description tell a reader without the picture what it shows.
     fn svg(&self, verdicts: &[Verdict]) -> String {
-        let title = verdicts.iter().map(|verdict| &*verdict.sentence).collect::<Vec<_>>().join(". ");
+        let title = verdicts
+            .iter()
+            .map(|verdict| &*verdict.sentence)
+            .collect::<Vec<_>>()
+            .join(". ");
         let lines = verdicts.iter().map(|verdict| {
-            let Verdict { by_type, by_kind, unit, .. } = verdict;
+            let Verdict {
+                by_type,
+                by_kind,
+                unit,
+                ..
+            } = verdict;
             format!("{unit}, by type: {by_type}. By kind: {by_kind}.")
         });
-        let alternative = html! { title { (title) } desc { (lines.collect::<Vec<_>>().join(" ")) } }.into_string();
-        let rule =
-            |(light, dark)| format!("svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} ");
-        let on_dark: String = [INK, FAINT, PAPER, FASTER, SLOWER, OTHER].into_iter().map(rule).collect();
+        let alternative =
+            html! { title { (title) } desc { (lines.collect::<Vec<_>>().join(" ")) } }
+                .into_string();
+        let rule = |(light, dark)| {
+            format!(
+                "svg [fill=\"{light}\"]{{fill:{dark}}} svg [stroke=\"{light}\"]{{stroke:{dark}}} "
+            )
+        };
+        let on_dark: String = [INK, FAINT, PAPER, FASTER, SLOWER, OTHER]
+            .into_iter()
+            .map(rule)
+            .collect();
         let (height, paper, body, mark) = (self.y.ceil(), PAPER.0, &self.body, schema::MARK);
         format!(
             "<svg class=\"dml-cuda\" data-mark=\"{mark}\" role=\"img\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" xmlns=\"http://www.w3.org/2000/svg\">\n\
@@ -229,9 +326,17 @@ pub fn chart(comparison: &Comparison) -> String {
         drawing.y += 4.0;
         drawing.line(TITLE, "700", &verdict.title);
         let is_shown = |run: usize| [0, n + 1].contains(&run);
-        for warning in comparison.warnings.iter().filter(|warning| is_shown(warning.run) && warning.is_serious()) {
+        for warning in comparison
+            .warnings
+            .iter()
+            .filter(|warning| is_shown(warning.run) && warning.is_serious())
+        {
             // A line has room for its first sentence. The tables have the rest.
-            drawing.line(TEXT, "600", warning.text.split(". ").next().unwrap_or_default());
+            drawing.line(
+                TEXT,
+                "600",
+                warning.text.split(". ").next().unwrap_or_default(),
+            );
         }
         drawing.picture(comparison, n);
     }
@@ -261,8 +366,17 @@ mod tests {
 
     #[test]
     fn ticks_are_round_numbers() {
-        let ticks = |low, high| Axis { low, high }.ticks().iter().map(f64::to_string).collect::<Vec<_>>();
-        assert_eq!(ticks(0.0009, 1100.0), ["1", "0.001", "0.01", "0.1", "10", "100", "1000"]);
+        let ticks = |low, high| {
+            Axis { low, high }
+                .ticks()
+                .iter()
+                .map(f64::to_string)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            ticks(0.0009, 1100.0),
+            ["1", "0.001", "0.01", "0.1", "10", "100", "1000"]
+        );
         assert_eq!(ticks(0.7, 1.4), ["1", "0.8", "1.25"]);
     }
 }

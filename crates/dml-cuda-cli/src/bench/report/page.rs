@@ -11,7 +11,12 @@ const STYLE: &str = include_str!("page.css");
 
 pub fn page(comparison: &Comparison) -> String {
     let several = comparison.runs.len() > 1;
-    let title = comparison.verdicts.iter().map(|verdict| &*verdict.title).collect::<Vec<_>>().join("; ");
+    let title = comparison
+        .verdicts
+        .iter()
+        .map(|verdict| &*verdict.title)
+        .collect::<Vec<_>>()
+        .join("; ");
     let page = html! {
         (DOCTYPE)
         html lang="en" {

@@ -15,17 +15,38 @@ pub fn groups(comparison: &Comparison) -> Vec<Table> {
     let table = |(n, verdict): (usize, &Verdict)| {
         let [range, of_baseline] = [WIDE[0], "of baseline"].map(str::to_owned);
         let names = match &comparison.runs[..] {
-            [_] => vec!["cases of".to_owned(), of_baseline, range, "cases".to_owned()],
+            [_] => vec![
+                "cases of".to_owned(),
+                of_baseline,
+                range,
+                "cases".to_owned(),
+            ],
             runs => {
                 let [a, b] = [0, n + 1].map(|run| format!("{} {of_baseline}", runs[run].name));
                 let [second, cases] = [&runs[n + 1].name, "cases"].map(str::to_owned);
-                vec!["cases of".to_owned(), second, "speedup".to_owned(), range, cases, a, b]
+                vec![
+                    "cases of".to_owned(),
+                    second,
+                    "speedup".to_owned(),
+                    range,
+                    cases,
+                    a,
+                    b,
+                ]
             }
         };
-        let groups = verdict.all.iter().chain(&verdict.kinds).chain(&verdict.types);
+        let groups = verdict
+            .all
+            .iter()
+            .chain(&verdict.kinds)
+            .chain(&verdict.types);
         std::iter::once(names).chain(groups.map(of_group)).collect()
     };
-    let has_cases = comparison.verdicts.iter().enumerate().filter(|(_, verdict)| verdict.all.is_some());
+    let has_cases = comparison
+        .verdicts
+        .iter()
+        .enumerate()
+        .filter(|(_, verdict)| verdict.all.is_some());
     has_cases.map(table).collect()
 }
 
@@ -35,8 +56,13 @@ fn of_group(group: &Group) -> Vec<String> {
         None => (percent(group.mean), group.figures().1),
     };
     let name = std::iter::once(group.short_name().to_owned()).chain(group.status.map(Status::name));
-    let shares = group.of_baseline.iter().map(|share| share.map(percent).unwrap_or_default());
-    name.chain([mean, range, group.cases.to_string()]).chain(shares).collect()
+    let shares = group
+        .of_baseline
+        .iter()
+        .map(|share| share.map(percent).unwrap_or_default());
+    name.chain([mean, range, group.cases.to_string()])
+        .chain(shares)
+        .collect()
 }
 
 fn speedup(value: f64) -> String {
@@ -51,13 +77,22 @@ fn speedups((low, high): (f64, f64)) -> String {
 /// The table of what ran, with a column for each run.
 pub fn machines(comparison: &Comparison) -> Table {
     let runs = &comparison.runs;
-    let of_run = |run: &RunSummary| facts(run).into_iter().chain([("notes", run.notes.join("\n"))]).collect();
+    let of_run = |run: &RunSummary| {
+        facts(run)
+            .into_iter()
+            .chain([("notes", run.notes.join("\n"))])
+            .collect()
+    };
     let facts: Vec<Vec<(&str, String)>> = runs.iter().map(of_run).collect();
     let labels = runs.iter().map(|run| run.label.clone());
     let names = std::iter::once(String::new()).chain(labels).collect();
     let values = |n: usize| facts.iter().map(move |facts| facts[n].1.clone());
     let known = (0..facts[0].len()).filter(|&n| values(n).any(|value| !value.is_empty()));
-    let row = |n: usize| std::iter::once(facts[0][n].0.to_owned()).chain(values(n)).collect();
+    let row = |n: usize| {
+        std::iter::once(facts[0][n].0.to_owned())
+            .chain(values(n))
+            .collect()
+    };
     std::iter::once(names).chain(known.map(row)).collect()
 }
 
@@ -71,9 +106,12 @@ pub fn cases(comparison: &Comparison) -> Vec<Table> {
 }
 
 fn of_run(comparison: &Comparison) -> Table {
-    let names = ["case", "bytes", "µs", "noise", "GB/s", "of baseline"].map(str::to_owned).to_vec();
+    let names = ["case", "bytes", "µs", "noise", "GB/s", "of baseline"]
+        .map(str::to_owned)
+        .to_vec();
     let row = |row: &Row| {
-        let of = |figure: fn(&Cell) -> String| row.cells[0].as_ref().map(figure).unwrap_or_default();
+        let of =
+            |figure: fn(&Cell) -> String| row.cells[0].as_ref().map(figure).unwrap_or_default();
         vec![
             named(comparison, row, &[0]),
             HumanBytes(row.work.bytes).to_string(),
@@ -83,20 +121,39 @@ fn of_run(comparison: &Comparison) -> Table {
             of(|cell| cell.of_baseline.map(percent).unwrap_or_default()),
         ]
     };
-    std::iter::once(names).chain(comparison.rows.iter().map(row)).collect()
+    std::iter::once(names)
+        .chain(comparison.rows.iter().map(row))
+        .collect()
 }
 
 fn of_pair(comparison: &Comparison, n: usize) -> Table {
     let [a, b] = [0, n].map(|run| &comparison.runs[run].name);
     let [speedup_of, interval] = ["speedup", WIDE[1]].map(str::to_owned);
-    let names = vec![b.clone(), speedup_of, interval, "case".into(), format!("{a} µs"), format!("{b} µs")];
+    let names = vec![
+        b.clone(),
+        speedup_of,
+        interval,
+        "case".into(),
+        format!("{a} µs"),
+        format!("{b} µs"),
+    ];
     let row = |row: &Row| {
         let change = row.changes[n - 1].as_ref();
-        let cause = row.causes[n].as_ref().or(row.causes[0].as_ref()).and_then(|cause| cause.split(':').next());
+        let cause = row.causes[n]
+            .as_ref()
+            .or(row.causes[0].as_ref())
+            .and_then(|cause| cause.split(':').next());
         vec![
-            change.map_or_else(|| cause.unwrap_or_default().to_owned(), |change| change.status.name()),
-            change.map(|change| speedup(change.speed_up)).unwrap_or_default(),
-            change.map(|change| speedups(change.interval)).unwrap_or_default(),
+            change.map_or_else(
+                || cause.unwrap_or_default().to_owned(),
+                |change| change.status.name(),
+            ),
+            change
+                .map(|change| speedup(change.speed_up))
+                .unwrap_or_default(),
+            change
+                .map(|change| speedups(change.interval))
+                .unwrap_or_default(),
             named(comparison, row, &[0, n]),
             row.cells[0].as_ref().map(microseconds).unwrap_or_default(),
             row.cells[n].as_ref().map(microseconds).unwrap_or_default(),
@@ -109,8 +166,13 @@ fn of_pair(comparison: &Comparison, n: usize) -> Table {
 /// A case's name, and why runs have no time.
 fn named(comparison: &Comparison, row: &Row, runs: &[usize]) -> String {
     let name = |n: usize| &comparison.runs[n].name;
-    let causes = runs.iter().filter_map(|&n| Some(format!("{} {}", name(n), row.causes[n].as_ref()?)));
-    std::iter::once(row.work.name()).chain(causes).collect::<Vec<_>>().join(": ")
+    let causes = runs
+        .iter()
+        .filter_map(|&n| Some(format!("{} {}", name(n), row.causes[n].as_ref()?)));
+    std::iter::once(row.work.name())
+        .chain(causes)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 fn microseconds(cell: &Cell) -> String {
@@ -119,13 +181,23 @@ fn microseconds(cell: &Cell) -> String {
 
 /// Whether a column of that name has numbers.
 pub fn has_numbers(name: &str) -> bool {
-    ["µs", "noise", "GB/s", "bytes", "baseline", "speedup", "cases", "%"].iter().any(|end| name.ends_with(end))
+    [
+        "µs", "noise", "GB/s", "bytes", "baseline", "speedup", "cases", "%",
+    ]
+    .iter()
+    .any(|end| name.ends_with(end))
 }
 
 /// The facts about a run, as names and values.
 pub fn facts(run: &RunSummary) -> [(&'static str, String); 11] {
     let machine = &run.machine;
-    let prefixed = |prefix: &str, text: &str| if text.is_empty() { String::new() } else { format!("{prefix}{text}") };
+    let prefixed = |prefix: &str, text: &str| {
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!("{prefix}{text}")
+        }
+    };
     [
         ("tool", machine.tool.clone()),
         ("commit", prefixed("commit ", &machine.commit)),

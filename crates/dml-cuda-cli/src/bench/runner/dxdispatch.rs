@@ -11,7 +11,8 @@ use crate::bench::suite::{self, Case};
 use crate::options::Bench;
 use crate::out::shown_path;
 
-const TIMING: &str = "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
+const TIMING: &str =
+    "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
 
 pub struct DxDispatch<'a> {
     asked: &'a Bench,
@@ -28,16 +29,31 @@ impl<'a> DxDispatch<'a> {
     pub fn start(program: &Path, asked: &'a Bench) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", shown_path(program));
         let here = std::env::current_dir().map_err(|error| failed(&error))?;
-        let mut folders = vec![program.parent().map_or(here.clone(), |parent| here.join(parent))];
-        folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        let mut folders = vec![program
+            .parent()
+            .map_or(here.clone(), |parent| here.join(parent))];
+        folders.extend(std::env::split_paths(
+            &std::env::var_os("PATH").unwrap_or_default(),
+        ));
         let path = std::env::join_paths(folders).map_err(|error| failed(&error))?;
-        let name = program.file_name().unwrap_or(program.as_os_str()).to_owned();
-        let mut runner = Self { asked, name, path, tool: String::new(), adapters: String::new() };
+        let name = program
+            .file_name()
+            .unwrap_or(program.as_os_str())
+            .to_owned();
+        let mut runner = Self {
+            asked,
+            name,
+            path,
+            tool: String::new(),
+            adapters: String::new(),
+        };
         let scratch = super::folder([])?;
         // The exit codes say nothing: DxDispatch's is 1 without a model.
         let said = |option: &str| {
             let ended = super::run(&mut runner.command(), scratch.path(), option, asked);
-            ended.map(|ended| ended.stdout).map_err(|error| failed(&error))
+            ended
+                .map(|ended| ended.stdout)
+                .map_err(|error| failed(&error))
         };
         let (dependencies, adapters) = (said("-S")?, said("-s")?);
         let version = transcript::directml_version(&dependencies);
@@ -50,13 +66,25 @@ impl<'a> DxDispatch<'a> {
                     .to_owned(),
             );
         }
-        if let Some(adapter) = asked.adapter.as_ref().filter(|it| version.is_some() && it.contains(' ')) {
+        if let Some(adapter) = asked
+            .adapter
+            .as_ref()
+            .filter(|it| version.is_some() && it.contains(' '))
+        {
             return Err(format!(
                 "--adapter '{adapter}' has a space, but must be a part of the name without one, because DxDispatch's options end at a space"
             ));
         }
-        let stem = || Path::new(&runner.name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        runner.tool = version.map_or_else(stem, |version| format!("DxDispatch with DirectML {version}"));
+        let stem = || {
+            Path::new(&runner.name)
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        };
+        runner.tool = version.map_or_else(stem, |version| {
+            format!("DxDispatch with DirectML {version}")
+        });
         runner.adapters = adapters;
         Ok(runner)
     }
@@ -68,7 +96,13 @@ impl<'a> DxDispatch<'a> {
     }
 
     /// Runs a model, which must succeed.
-    fn run(&self, folder: &Path, case: &Case, options: &str, printed: &mut Transcript) -> Result<(), String> {
+    fn run(
+        &self,
+        folder: &Path,
+        case: &Case,
+        options: &str,
+        printed: &mut Transcript,
+    ) -> Result<(), String> {
         let words = format!("{}.json{options}", case.name);
         let ended = super::run(&mut self.command(), folder, &words, self.asked)?;
         printed.read(&format!("{}\n{}", ended.stdout, ended.stderr), &case.name);
@@ -84,7 +118,10 @@ impl Runner for DxDispatch<'_> {
     /// Without cases in place, where DirectML returns wrong data, and plain fills, which are none of its operators.
     fn cases(&self) -> Vec<Case> {
         let is_directmls = |case: &Case| case.descriptor.is_some() && !case.is_in_place();
-        suite::of_tier(self.asked.tier).into_iter().filter(is_directmls).collect()
+        suite::of_tier(self.asked.tier)
+            .into_iter()
+            .filter(is_directmls)
+            .collect()
     }
 
     fn answer(&mut self, case: &Case) -> Result<Answer, String> {
@@ -95,13 +132,28 @@ impl Runner for DxDispatch<'_> {
         } else {
             // Samples have four decimals. The medians of five more runs have six.
             for verbosity in [2, 0, 0, 0, 0, 0] {
-                let options = format!(" -i {} -w 1 -r {dispatches} -v {verbosity}", self.asked.samples + 1);
+                let options = format!(
+                    " -i {} -w 1 -r {dispatches} -v {verbosity}",
+                    self.asked.samples + 1
+                );
                 self.run(folder.path(), case, &options, &mut printed)?;
             }
         }
-        let device = printed.device.take().ok_or("it printed no line \"Running on '…'\"")?;
-        let outcome = if case.work.is_none() { super::output(folder.path(), case)? } else { printed.outcome()? };
-        Ok(Answer { device, outcome: Some(outcome), dispatches, ..Answer::default() })
+        let device = printed
+            .device
+            .take()
+            .ok_or("it printed no line \"Running on '…'\"")?;
+        let outcome = if case.work.is_none() {
+            super::output(folder.path(), case)?
+        } else {
+            printed.outcome()?
+        };
+        Ok(Answer {
+            device,
+            outcome: Some(outcome),
+            dispatches,
+            ..Answer::default()
+        })
     }
 
     fn describe(&self, machine: &mut Machine, _: &Case) -> String {

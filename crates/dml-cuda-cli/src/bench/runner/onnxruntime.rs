@@ -59,10 +59,14 @@ impl<'a> OnnxRuntime<'a> {
             );
         }
         let device_id = asked.adapter.as_deref().map_or(Ok(0), str::parse::<u32>);
-        let device_id = device_id.map_err(|_| "--adapter is no number, but must be that of the provider's device")?;
+        let device_id = device_id
+            .map_err(|_| "--adapter is no number, but must be that of the provider's device")?;
         let in_file = |path: &Path, error: std::io::Error| format!("{}: {error}", shown_path(path));
         let whole = |path: &Option<PathBuf>| match path {
-            Some(path) => path.canonicalize().map(Some).map_err(|error| in_file(path, error)),
+            Some(path) => path
+                .canonicalize()
+                .map(Some)
+                .map_err(|error| in_file(path, error)),
             None => Ok(None),
         };
         let settings = json!({
@@ -72,23 +76,42 @@ impl<'a> OnnxRuntime<'a> {
             "device_id": device_id,
             "samples": asked.samples,
         });
-        let folder = super::folder([("worker.py".to_owned(), include_bytes!("../worker.py").to_vec())])?;
-        let mut python = asked.python.clone().unwrap_or(if cfg!(windows) { "python" } else { "python3" }.into());
+        let folder = super::folder([(
+            "worker.py".to_owned(),
+            include_bytes!("../worker.py").to_vec(),
+        )])?;
+        let mut python = asked
+            .python
+            .clone()
+            .unwrap_or(if cfg!(windows) { "python" } else { "python3" }.into());
         // The worker runs in another folder.
         if python.components().count() > 1 {
             python = std::path::absolute(&python).map_err(|error| in_file(&python, error))?;
         }
-        let mut runner = Self { asked, python, settings, folder, hello: Hello::default() };
-        let Said::Hello(hello) = runner.ask(None)? else { return Err("the worker did not say what it is".to_owned()) };
+        let mut runner = Self {
+            asked,
+            python,
+            settings,
+            folder,
+            hello: Hello::default(),
+        };
+        let Said::Hello(hello) = runner.ask(None)? else {
+            return Err("the worker did not say what it is".to_owned());
+        };
         runner.hello = hello;
         if runner.hello.provider == "CUDAExecutionProvider" {
             // Its number counts only the GPUs that CUDA_VISIBLE_DEVICES names, here as there.
             let adapters = Device::cuda_adapters().unwrap_or_default();
-            let pci = adapters.into_iter().nth(device_id as usize).map(|adapter| adapter.properties.pci_bus_id);
+            let pci = adapters
+                .into_iter()
+                .nth(device_id as usize)
+                .map(|adapter| adapter.properties.pci_bus_id);
             runner.hello.pci = pci.unwrap_or_default();
         }
         if runner.hello.device == "CPU" && device_id != 0 {
-            return Err(format!("--adapter is {device_id}, but must be 0 with the provider CPUExecutionProvider"));
+            return Err(format!(
+                "--adapter is {device_id}, but must be 0 with the provider CPUExecutionProvider"
+            ));
         }
         Ok(runner)
     }
@@ -104,7 +127,10 @@ impl<'a> OnnxRuntime<'a> {
             node["check"] = json!(case.work.is_none());
             node.to_string()
         });
-        command.arg("worker.py").arg(self.settings.to_string()).args(question);
+        command
+            .arg("worker.py")
+            .arg(self.settings.to_string())
+            .args(question);
         let timeout = Duration::from_secs(self.asked.timeout.into());
         let ended = process::run(command.current_dir(self.folder.path()), timeout)?;
         if ended.stdout.is_empty() {
@@ -113,7 +139,10 @@ impl<'a> OnnxRuntime<'a> {
         match serde_json::from_str(&ended.stdout) {
             Ok(Said::Failed(why)) => Err(why),
             Ok(said) => Ok(said),
-            Err(error) => Err(format!("the worker answered '{}': {error}", shown(&ended.stdout))),
+            Err(error) => Err(format!(
+                "the worker answered '{}': {error}",
+                shown(&ended.stdout)
+            )),
         }
     }
 }
@@ -132,7 +161,11 @@ impl Runner for OnnxRuntime<'_> {
 
     fn answer(&mut self, case: &Case) -> Result<Answer, String> {
         let (device, notes) = (self.hello.device.clone(), vec![self.hello.versions.clone()]);
-        let mut answer = Answer { device, notes, ..Answer::default() };
+        let mut answer = Answer {
+            device,
+            notes,
+            ..Answer::default()
+        };
         let about = |why: String| format!("{}: {}", case.name, shown(&why));
         answer.outcome = match self.ask(Some(case)) {
             Err(why) if self.hello.provider == "DmlExecutionProvider" && has_features(case) => {
@@ -145,7 +178,11 @@ impl Runner for OnnxRuntime<'_> {
                 None
             }
             Ok(Said::Output(digits)) => Some(Outcome::Bytes(digits)),
-            Ok(Said::Timed { dispatches, samples, note }) => {
+            Ok(Said::Timed {
+                dispatches,
+                samples,
+                note,
+            }) => {
                 answer.dispatches = dispatches;
                 answer.notes.extend(note.map(about));
                 Some(Outcome::Each(samples))
@@ -156,16 +193,34 @@ impl Runner for OnnxRuntime<'_> {
     }
 
     fn describe(&self, machine: &mut Machine, case: &Case) -> String {
-        let Hello { tool, device, pci, provider, .. } = &self.hello;
+        let Hello {
+            tool,
+            device,
+            pci,
+            provider,
+            ..
+        } = &self.hello;
         tool.clone_into(&mut machine.tool);
         let again = || drop(self.ask(Some(case))); // Its time is that of the first answer.
-        [machine.device, machine.driver, machine.clocks] = machine::nvidia(pci, again).unwrap_or_else(|| {
-            let adapters = if device.contains("CPU") { None } else { machine::windows_adapters() };
-            let of = adapters.map(|adapters| format!(" of: {adapters}")).unwrap_or_default();
-            [format!("{device}{of}"), String::new(), String::new()]
-        });
-        let of_device = ["CUDAExecutionProvider", "DmlExecutionProvider"].contains(&provider.as_str());
-        let memory = if of_device { "the device's" } else { "the host's" };
+        [machine.device, machine.driver, machine.clocks] = machine::nvidia(pci, again)
+            .unwrap_or_else(|| {
+                let adapters = if device.contains("CPU") {
+                    None
+                } else {
+                    machine::windows_adapters()
+                };
+                let of = adapters
+                    .map(|adapters| format!(" of: {adapters}"))
+                    .unwrap_or_default();
+                [format!("{device}{of}"), String::new(), String::new()]
+            });
+        let of_device =
+            ["CUDAExecutionProvider", "DmlExecutionProvider"].contains(&provider.as_str());
+        let memory = if of_device {
+            "the device's"
+        } else {
+            "the host's"
+        };
         format!(
             "the host's clock around N runs of a session and a wait for the device, divided by N; tensors are in {memory} memory"
         )

@@ -71,21 +71,32 @@ struct Dispatched {
 
 impl<'a> Own<'a> {
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
-        let program = std::env::current_exe().map_err(|error| format!("this program's path is not known: {error}"))?;
+        let program = std::env::current_exe()
+            .map_err(|error| format!("this program's path is not known: {error}"))?;
         let note = match dml_cuda::Device::cuda_status() {
             _ if asked.adapter.is_some() => "",
             Ok(0) => "the driver reports no GPU, so the CPU was timed",
             Err(DeviceError::NoDriver) => "there is no GPU driver, so the CPU was timed",
-            found => found.map(|_| "").map_err(|error| format!("{error}; -a cpu times the CPU"))?,
+            found => found
+                .map(|_| "")
+                .map_err(|error| format!("{error}; -a cpu times the CPU"))?,
         };
         if !note.is_empty() {
             complain!("NOTE: {note}");
         }
-        let mut own = Self { program, asked, device: Device::default(), note: note.to_owned() };
+        let mut own = Self {
+            program,
+            asked,
+            device: Device::default(),
+            note: note.to_owned(),
+        };
         // A missing device is one error, not one for each case.
         (own.device, _) = own.call(Path::new("."), "kernel baseline_of_fills.1mib")?;
         if own.device.name == CPU && asked.cold_l2 {
-            return Err("--cold-l2 is given on the CPU, but must be on a GPU, whose L2 is kept cold".to_owned());
+            return Err(
+                "--cold-l2 is given on the CPU, but must be on a GPU, whose L2 is kept cold"
+                    .to_owned(),
+            );
         }
         Ok(own)
     }
@@ -97,8 +108,16 @@ impl<'a> Own<'a> {
         if ended.status.success() {
             return read(&ended.stdout);
         }
-        let error = ended.stderr.lines().rev().find_map(|line| line.strip_prefix("ERROR: "));
-        Err(format!("{} ({})", shown(error.unwrap_or("no error was printed")), ended.status))
+        let error = ended
+            .stderr
+            .lines()
+            .rev()
+            .find_map(|line| line.strip_prefix("ERROR: "));
+        Err(format!(
+            "{} ({})",
+            shown(error.unwrap_or("no error was printed")),
+            ended.status
+        ))
     }
 
     fn words(&self, case: &Case) -> String {
@@ -119,15 +138,27 @@ impl Runner for Own<'_> {
     }
 
     fn answer(&mut self, case: &Case) -> Result<Answer, String> {
-        let folder = super::folder(if self.asked.cold_l2 { Vec::new() } else { case.files()? })?;
+        let folder = super::folder(if self.asked.cold_l2 {
+            Vec::new()
+        } else {
+            case.files()?
+        })?;
         let (words, notes) = (self.words(case), vec![self.note.clone()]);
         let once = |iterations: u32, dispatches: u32| {
-            self.call(folder.path(), &format!("{words} -i {iterations} -r {dispatches}"))
+            self.call(
+                folder.path(),
+                &format!("{words} -i {iterations} -r {dispatches}"),
+            )
         };
         if case.work.is_none() {
             let device = once(1, 1)?.0.name;
             let outcome = Some(super::output(folder.path(), case)?);
-            return Ok(Answer { device, outcome, notes, ..Answer::default() });
+            return Ok(Answer {
+                device,
+                outcome,
+                notes,
+                ..Answer::default()
+            });
         }
         let (mut iterations, mut dispatches) = (self.asked.samples + 1, case.dispatches);
         // Only a first run tells how slow a CPU is.
@@ -138,23 +169,47 @@ impl Runner for Own<'_> {
             (iterations, dispatches) = on_cpu(first, iterations, dispatches);
         }
         let (device, timed) = once(iterations, dispatches)?;
-        let kernel = timed.first().map(|dispatched| dispatched.kernel.clone()).unwrap_or_default();
+        let kernel = timed
+            .first()
+            .map(|dispatched| dispatched.kernel.clone())
+            .unwrap_or_default();
         // The first iteration is cold.
-        let mut hot = timed.iter().filter_map(|dispatched| dispatched.each.get(1..));
+        let mut hot = timed
+            .iter()
+            .filter_map(|dispatched| dispatched.each.get(1..));
         let outcome = Some(Outcome::Each(hot.next().unwrap_or_default().to_vec()));
         let baseline = hot.next().filter(|hot| !hot.is_empty()).map(median);
-        Ok(Answer { device: device.name, outcome, dispatches, kernel, baseline, notes })
+        Ok(Answer {
+            device: device.name,
+            outcome,
+            dispatches,
+            kernel,
+            baseline,
+            notes,
+        })
     }
 
     fn describe(&self, machine: &mut Machine, _: &Case) -> String {
         machine.tool = format!("dml-cuda {}", env!("CARGO_PKG_VERSION"));
-        machine.commit = option_env!("DML_CUDA_COMMIT").unwrap_or_default().to_owned();
-        let Device { name, driver, pci, timing } = &self.device;
+        machine.commit = option_env!("DML_CUDA_COMMIT")
+            .unwrap_or_default()
+            .to_owned();
+        let Device {
+            name,
+            driver,
+            pci,
+            timing,
+        } = &self.device;
         name.clone_into(&mut machine.device);
         driver.clone_into(&mut machine.driver);
         let mut fill = Command::new(&self.program);
         fill.args("kernel baseline_of_fills.64mib -i 1000000".split(' '));
-        fill.args(self.asked.adapter.iter().flat_map(|adapter| ["-a", adapter]));
+        fill.args(
+            self.asked
+                .adapter
+                .iter()
+                .flat_map(|adapter| ["-a", adapter]),
+        );
         let fills = || drop(process::run(&mut fill, WORK));
         if let Some([_, installed, clocks]) = machine::nvidia(pci, fills) {
             machine.driver = format!("{installed} ({driver})");
@@ -163,8 +218,14 @@ impl Runner for Own<'_> {
         match self.asked.cold_l2 {
             // The programs that were timed have refused a wrong variable.
             true => {
-                let options = dml_cuda::Device::cpu().with_environment().map(|device| device.compile_options());
-                [kernel::TIMING, of_kernels(options.unwrap_or_default(), true)].concat()
+                let options = dml_cuda::Device::cpu()
+                    .with_environment()
+                    .map(|device| device.compile_options());
+                [
+                    kernel::TIMING,
+                    of_kernels(options.unwrap_or_default(), true),
+                ]
+                .concat()
             }
             false => timing.clone(),
         }
@@ -173,7 +234,9 @@ impl Runner for Own<'_> {
 
 /// How many iterations of how many dispatches a CPU has time for, if a first dispatch takes these milliseconds.
 fn on_cpu(first: f64, iterations: u32, dispatches: u32) -> (u32, u32) {
-    let dispatches = dispatches.min((CPU_ITERATION_MILLISECONDS / first) as u32).max(1);
+    let dispatches = dispatches
+        .min((CPU_ITERATION_MILLISECONDS / first) as u32)
+        .max(1);
     let most = (CPU_CASE_MILLISECONDS / (first * f64::from(dispatches))) as u32;
     (iterations.min(most.max(CPU_LEAST_SAMPLES) + 1), dispatches)
 }
@@ -181,11 +244,24 @@ fn on_cpu(first: f64, iterations: u32, dispatches: u32) -> (u32, u32) {
 fn read(text: &str) -> Result<Printed, String> {
     let (mut device, mut dispatches) = Printed::default();
     for line in text.lines() {
-        match serde_json::from_str(line).map_err(|error| format!("it printed '{}': {error}", shown(line)))? {
+        match serde_json::from_str(line)
+            .map_err(|error| format!("it printed '{}': {error}", shown(line)))?
+        {
             Event::Device(found) => device = found,
-            Event::Dispatch { cpu_milliseconds, gpu_milliseconds, kernel } => {
-                let each = if gpu_milliseconds.is_empty() { cpu_milliseconds } else { gpu_milliseconds };
-                let each = each.into_iter().map(|milliseconds| milliseconds * 1e3).collect();
+            Event::Dispatch {
+                cpu_milliseconds,
+                gpu_milliseconds,
+                kernel,
+            } => {
+                let each = if gpu_milliseconds.is_empty() {
+                    cpu_milliseconds
+                } else {
+                    gpu_milliseconds
+                };
+                let each = each
+                    .into_iter()
+                    .map(|milliseconds| milliseconds * 1e3)
+                    .collect();
                 dispatches.push(Dispatched { kernel, each });
             }
             Event::Other => {}
@@ -198,7 +274,13 @@ fn read(text: &str) -> Result<Printed, String> {
 mod tests {
     #[test]
     fn a_slow_cpu_does_less() {
-        for (first, limits) in [(0.01, (31, 10)), (1.0, (31, 10)), (15.0, (23, 6)), (30.0, (23, 3)), (500.0, (8, 1))] {
+        for (first, limits) in [
+            (0.01, (31, 10)),
+            (1.0, (31, 10)),
+            (15.0, (23, 6)),
+            (30.0, (23, 3)),
+            (500.0, (8, 1)),
+        ] {
             assert_eq!(super::on_cpu(first, 31, 10), limits, "{first}");
         }
     }
@@ -206,10 +288,17 @@ mod tests {
     #[test]
     fn a_baseline_comes_behind_its_case() {
         let line = |cpu: &str, gpu: &str| {
-            format!(r#"{{"event":"dispatch","dispatchable":"x","cpu_milliseconds":{cpu},"gpu_milliseconds":{gpu}}}"#)
+            format!(
+                r#"{{"event":"dispatch","dispatchable":"x","cpu_milliseconds":{cpu},"gpu_milliseconds":{gpu}}}"#
+            )
         };
-        let (_, timed) = super::read(&[line("[3.0]", "[1.0, 2.0]"), line("[0.5]", "[]")].join("\n")).expect("lines");
-        let dispatched = |each: &[f64]| super::Dispatched { kernel: String::new(), each: each.to_vec() };
+        let (_, timed) =
+            super::read(&[line("[3.0]", "[1.0, 2.0]"), line("[0.5]", "[]")].join("\n"))
+                .expect("lines");
+        let dispatched = |each: &[f64]| super::Dispatched {
+            kernel: String::new(),
+            each: each.to_vec(),
+        };
         assert_eq!(timed, [dispatched(&[1000.0, 2000.0]), dispatched(&[500.0])]);
     }
 }

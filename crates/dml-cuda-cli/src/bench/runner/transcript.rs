@@ -34,16 +34,24 @@ impl Transcript {
     /// Adds what a process printed about a dispatchable.
     pub fn read(&mut self, text: &str, name: &str) {
         let is_blank = |character: char| character.is_whitespace() || character.is_control();
-        let lines: Vec<&str> =
-            text.lines().map(|line| line.trim_matches(is_blank)).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .map(|line| line.trim_matches(is_blank))
+            .filter(|line| !line.is_empty())
+            .collect();
         let (mut cold, mut dispatched, mut each) = (0, None, Vec::new());
         for line in &lines {
-            if let Some(device) = line.strip_prefix("Running on '").and_then(|rest| rest.strip_suffix('\'')) {
+            if let Some(device) = line
+                .strip_prefix("Running on '")
+                .and_then(|rest| rest.strip_suffix('\''))
+            {
                 self.device.get_or_insert_with(|| shown(device));
-            } else if let Some((_, rest)) = dispatch_line(line).filter(|(found, _)| *found == name) {
+            } else if let Some((_, rest)) = dispatch_line(line).filter(|(found, _)| *found == name)
+            {
                 dispatched = Some(count(rest));
                 // Old versions print an average.
-                let median = microseconds(rest, " ms median (GPU)").or_else(|| microseconds(rest, " ms average (GPU)"));
+                let median = microseconds(rest, " ms median (GPU)")
+                    .or_else(|| microseconds(rest, " ms average (GPU)"));
                 self.medians.extend(median);
             } else if let Some(rest) = line.strip_prefix("GPU Timings (Cold)") {
                 cold = count(rest);
@@ -53,7 +61,10 @@ impl Transcript {
         }
         match dispatched {
             Some(count) if !each.is_empty() && each.len() != count => {
-                self.each.push(Err(format!("it printed the times of {} iterations, but must be {count}", each.len())));
+                self.each.push(Err(format!(
+                    "it printed the times of {} iterations, but must be {count}",
+                    each.len()
+                )));
             }
             _ => self.each.extend(each.into_iter().skip(cold)),
         }
@@ -64,14 +75,21 @@ impl Transcript {
 /// The line that says why a program failed: the first error, or else the last line. For every parse error the last line
 /// is "RunAll called before initialize".
 fn cause(lines: &[&str], nothing_ran: bool) -> Option<String> {
-    const ERRORS: [&str; 5] = ["ERROR", "Failed to ", "Assertion failed", "Expected a ", "Could not "];
-    let error = lines.iter().find(|line| ERRORS.iter().any(|words| line.starts_with(words)));
+    const ERRORS: [&str; 5] = [
+        "ERROR",
+        "Failed to ",
+        "Assertion failed",
+        "Expected a ",
+        "Could not ",
+    ];
+    let error = lines
+        .iter()
+        .find(|line| ERRORS.iter().any(|words| line.starts_with(words)));
     match (error, lines.last()) {
         (Some(line), _) => Some(shown(line.strip_prefix("ERROR: ").unwrap_or(line))),
         (None, None) => Some("nothing was printed".to_owned()),
-        (None, Some(last)) => {
-            nothing_ran.then(|| format!("no dispatch was printed; the last line is: {}", shown(last)))
-        }
+        (None, Some(last)) => nothing_ran
+            .then(|| format!("no dispatch was printed; the last line is: {}", shown(last))),
     }
 }
 
@@ -94,15 +112,24 @@ fn count(text: &str) -> usize {
 fn microseconds(text: &str, unit: &str) -> Option<Result<f64, String>> {
     let (rest, _) = text.split_once(unit)?;
     let found = rest.rsplit(' ').next()?;
-    let is_decimal = found.chars().all(|character| character.is_ascii_digit() || character == '.');
-    let time = found.parse().ok().filter(|milliseconds| is_decimal && (1e-9..1e9).contains(milliseconds));
+    let is_decimal = found
+        .chars()
+        .all(|character| character.is_ascii_digit() || character == '.');
+    let time = found
+        .parse()
+        .ok()
+        .filter(|milliseconds| is_decimal && (1e-9..1e9).contains(milliseconds));
     let unknown = || format!("its GPU time is '{}', no number", shown(found));
-    Some(time.map(|milliseconds: f64| milliseconds * 1e3).ok_or_else(unknown))
+    Some(
+        time.map(|milliseconds: f64| milliseconds * 1e3)
+            .ok_or_else(unknown),
+    )
 }
 
 /// The version of DirectML that `dxdispatch -S` says is loaded, without its build number.
 pub fn directml_version(text: &str) -> Option<String> {
-    let loaded = section(text, "DirectML:").find_map(|line| line.strip_prefix("- Loaded Version"))?;
+    let loaded =
+        section(text, "DirectML:").find_map(|line| line.strip_prefix("- Loaded Version"))?;
     // A NUL ends the text.
     let (_, version) = loaded.split_once(':')?;
     let version = version.trim().split(['+', '\0', ' ']).next()?;
@@ -111,13 +138,21 @@ pub fn directml_version(text: &str) -> Option<String> {
 
 /// The driver's version that `dxdispatch -s` says of an adapter.
 pub fn driver(text: &str, adapter: &str) -> Option<String> {
-    let version = |line: &'_ str| line.strip_prefix("-Version: ").or(line.strip_prefix("-Driver: ")).map(str::to_owned);
+    let version = |line: &'_ str| {
+        line.strip_prefix("-Version: ")
+            .or(line.strip_prefix("-Driver: "))
+            .map(str::to_owned)
+    };
     section(text, adapter).find_map(version)
 }
 
 /// The lines about a name, each of which begins with a dash.
 fn section<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
-    let lines = text.lines().map(str::trim).skip_while(move |line| *line != name).skip(1);
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .skip_while(move |line| *line != name)
+        .skip(1);
     lines.take_while(|line| line.starts_with('-'))
 }
 
@@ -153,15 +188,35 @@ mod tests {
             "Running on 'GPU'\nDispatch 'a' (Bind): 2 iterations, 0.1 ms average (CPU), 0.0500 ms average (GPU)";
         assert_eq!(outcome(older), Ok(Outcome::Medians(vec![50.0])));
         let nan = "Running on 'GPU'\nDispatch 'a': 2 iterations, 0.1 ms median (CPU), nan ms median (GPU)";
-        for found in ["nan", "0,1234", "0.1.2", "-1.0", "1e308", "0.0", &"9".repeat(400)] {
+        for found in [
+            "nan",
+            "0,1234",
+            "0.1.2",
+            "-1.0",
+            "1e308",
+            "0.0",
+            &"9".repeat(400),
+        ] {
             let error = Err(format!("its GPU time is '{}', no number", shown(found)));
             assert_eq!(outcome(&nan.replace("nan", found)), error);
-            assert_eq!(outcome(&text.replace("0.1100 ms (GPU)", &format!("{found} ms (GPU)"))), error);
+            assert_eq!(
+                outcome(&text.replace("0.1100 ms (GPU)", &format!("{found} ms (GPU)"))),
+                error
+            );
         }
-        let cut = text.rsplit_once("iteration").map(|(before, _)| before).unwrap_or_default();
-        assert_eq!(outcome(cut), Err("it printed the times of 3 iterations, but must be 4".to_owned()));
+        let cut = text
+            .rsplit_once("iteration")
+            .map(|(before, _)| before)
+            .unwrap_or_default();
+        assert_eq!(
+            outcome(cut),
+            Err("it printed the times of 3 iterations, but must be 4".to_owned())
+        );
         let other = nan.replace("'a'", "'b'").replace("nan", "0.1");
-        assert_eq!(outcome(&other), Err("it printed no time of the GPU".to_owned()));
+        assert_eq!(
+            outcome(&other),
+            Err("it printed no time of the GPU".to_owned())
+        );
     }
 
     /// The texts are DxDispatch's own.
@@ -169,12 +224,30 @@ mod tests {
     fn the_cause_of_a_failure_is_found() {
         let parse = "Failed to parse the model: Expected an object named 'resources'";
         for (text, cause) in [
-            (&*format!("Running on 'GPU'\n{parse}\nRunAll called before initialize\n"), parse),
-            (&format!("{parse}\nRunAll called before initialize\nRunning on 'GPU'\n"), parse),
-            ("Running on 'GPU'\nCompile Op\nAssertion failed: IsString()\n\n", "Assertion failed: IsString()"),
-            ("dxdispatch.exe failed with hr=0x80004001\nExpected a .json file\n", "Expected a .json file"),
-            ("some other program's words\n", "no dispatch was printed; the last line is: some other program's words"),
-            ("Running on 'GPU'\nCompile Op\n", "no dispatch was printed; the last line is: Compile Op"),
+            (
+                &*format!("Running on 'GPU'\n{parse}\nRunAll called before initialize\n"),
+                parse,
+            ),
+            (
+                &format!("{parse}\nRunAll called before initialize\nRunning on 'GPU'\n"),
+                parse,
+            ),
+            (
+                "Running on 'GPU'\nCompile Op\nAssertion failed: IsString()\n\n",
+                "Assertion failed: IsString()",
+            ),
+            (
+                "dxdispatch.exe failed with hr=0x80004001\nExpected a .json file\n",
+                "Expected a .json file",
+            ),
+            (
+                "some other program's words\n",
+                "no dispatch was printed; the last line is: some other program's words",
+            ),
+            (
+                "Running on 'GPU'\nCompile Op\n",
+                "no dispatch was printed; the last line is: Compile Op",
+            ),
             (" \n", "nothing was printed"),
             (&"\0".repeat(5000), "nothing was printed"),
             ("ERROR: a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
@@ -187,9 +260,18 @@ mod tests {
     fn versions_are_those_of_directml_and_of_the_adapter() {
         let text = "DirectML:\r\n- Loaded Version     : 1.15.4+241025\0\r\n\r\nD3D12:\r\n- Loaded Version : 1.2\r\n";
         assert_eq!(directml_version(text).as_deref(), Some("1.15.4"));
-        assert_eq!(directml_version("DirectML:\n- Configured Version : None\n\nPIX:\n- Loaded Version : 1.2\n"), None);
-        let text = "GPU 1\n-Version: 1.2\n\nGPU\n-Hardware: true\n-Version: 5.6.7.8\n\nCPU\n-Driver: x";
+        assert_eq!(
+            directml_version(
+                "DirectML:\n- Configured Version : None\n\nPIX:\n- Loaded Version : 1.2\n"
+            ),
+            None
+        );
+        let text =
+            "GPU 1\n-Version: 1.2\n\nGPU\n-Hardware: true\n-Version: 5.6.7.8\n\nCPU\n-Driver: x";
         let drivers = ["GPU", "CPU", "other"].map(|adapter| driver(text, adapter));
-        assert_eq!(drivers.each_ref().map(Option::as_deref), [Some("5.6.7.8"), Some("x"), None]);
+        assert_eq!(
+            drivers.each_ref().map(Option::as_deref),
+            [Some("5.6.7.8"), Some("x"), None]
+        );
     }
 }

@@ -370,6 +370,7 @@ impl Ort {
             .map(|(&size, name)| match size {
                 // SAFETY: a name belongs to `info`, which is valid during the callback.
                 _ if !name.is_null() && unsafe { *name } != 0 => {
+                    // SAFETY: as above, and ONNX Runtime ends it in a NUL.
                     unsafe { CStr::from_ptr(name) }.to_owned()
                 }
                 0.. => CString::default(),

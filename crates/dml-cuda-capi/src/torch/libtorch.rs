@@ -176,10 +176,8 @@ pub fn current_stream(device_index: i32) -> Result<RawStream, Failure> {
     });
     let (cuda, mut stream) = (CUDA.as_ref().map_err(failure)?, null_mut());
     // SAFETY: the function writes the stream.
-    check(
-        unsafe { (cuda.current_stream)(device_index, &mut stream) },
-        "aoti_torch_get_current_cuda_stream",
-    )?;
+    let called = unsafe { (cuda.current_stream)(device_index, &mut stream) };
+    check(called, "aoti_torch_get_current_cuda_stream")?;
     Ok(RawStream(stream))
 }
 

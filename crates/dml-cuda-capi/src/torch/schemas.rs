@@ -54,16 +54,12 @@ pub fn register() -> Result<(), Failure> {
 fn register_with(cpu: &Cpu) -> Result<(), Failure> {
     let (name, mut library) = (c"dml_cuda".as_ptr(), null_mut());
     // SAFETY: the text ends in a NUL, and PyTorch copies it.
-    check(
-        unsafe { (cpu.library_fragment)(name, name, 0, &mut library) },
-        "aoti_torch_library_init_fragment",
-    )?;
+    let made = unsafe { (cpu.library_fragment)(name, name, 0, &mut library) };
+    check(made, "aoti_torch_library_init_fragment")?;
     for (schema, ..) in OPERATORS {
         // SAFETY: the schema ends in a NUL and is copied; `library` is live, because it is never deleted.
-        check(
-            unsafe { (cpu.define)(library, schema.as_ptr()) },
-            "aoti_torch_library_def",
-        )?;
+        let defined = unsafe { (cpu.define)(library, schema.as_ptr()) };
+        check(defined, "aoti_torch_library_def")?;
     }
     // PyTorch's dispatch keys.
     for device in [c"CPU", c"CUDA"] {
@@ -72,10 +68,8 @@ fn register_with(cpu: &Cpu) -> Result<(), Failure> {
         check(made, "aoti_torch_library_init_impl")?;
         for (_, name, kernel) in OPERATORS {
             // SAFETY: `library` is live, and the kernels have the schemas' arguments and results.
-            check(
-                unsafe { (cpu.implement)(library, name.as_ptr(), kernel) },
-                "aoti_torch_library_impl",
-            )?;
+            let implemented = unsafe { (cpu.implement)(library, name.as_ptr(), kernel) };
+            check(implemented, "aoti_torch_library_impl")?;
         }
     }
     Ok(())

@@ -128,10 +128,8 @@ impl<'a> Tensor<'a> {
         }
         let (torch, mut handle) = (like.tensor.torch, null_mut());
         // SAFETY: the handle is live. The function writes another one of the same tensor.
-        check(
-            unsafe { (torch.cpu.again)(like.tensor.handle, &mut handle) },
-            "aoti_torch_new_tensor_handle",
-        )?;
+        let called = unsafe { (torch.cpu.again)(like.tensor.handle, &mut handle) };
+        check(called, "aoti_torch_new_tensor_handle")?;
         let mut stack = [handle as Value, 0, 0, 0, 0, 0];
         // SAFETY: these are the operator's arguments: a tensor, which PyTorch then owns, and five options, which 0
         // leaves out. PyTorch leaves a tensor there, which the caller owns.

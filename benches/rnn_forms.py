@@ -12,7 +12,7 @@ from unittest import mock
 
 import dml_cuda.torch as dt
 import torch
-from dml_cuda.torch import padded
+from dml_cuda.torch import rnn_passes
 from torch_times import DEVICE, gather, timed
 
 SMALL = sys.argv[1:] == ["small"]
@@ -64,7 +64,7 @@ def times_by_form(kind, size, dtype):
         yield timed([without], 3)
         with mock.patch.dict(os.environ, DML_CUDA_RNN="two_passes"):
             with mock.patch.object(
-                padded,
+                rnn_passes,
                 "reverse_batch",
                 lambda x, _, of_lanes, dim: gather(x, of_lanes, dim),
             ):

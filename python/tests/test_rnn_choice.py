@@ -12,7 +12,7 @@ from unittest import mock
 
 from with_torch import dt, torch  # first: without PyTorch it skips this module
 
-from dml_cuda.torch import padded, rnn_choice
+from dml_cuda.torch import rnn_choice, rnn_passes
 from dml_cuda.torch import rnn as rnn_module
 from dml_cuda.torch.packing import Padded
 from dml_cuda.torch.rnn_choice import Batch
@@ -127,12 +127,12 @@ class Choice(unittest.TestCase):
                 dt.LSTM(3, 5, bidirectional=True, batch_first=first),
                 torch.randn(50, 4, 3, requires_grad=True),
             )
-            required, of_required = padded.run_padded(
+            required, of_required = rnn_passes.run_padded(
                 lstm, x, torch.tensor(lengths), None
             )
             steps = []
             run = lambda x, *given: (steps.append(len(x)), torch.lstm(x, *given))[1]
-            with mock.patch.dict(padded._PASSES, LSTM=run), running("padded"):
+            with mock.patch.dict(rnn_passes._PASSES, LSTM=run), running("padded"):
                 output, states = lstm(
                     x.transpose(0, 1) if first else x, lengths=lengths
                 )
@@ -208,7 +208,7 @@ class Choice(unittest.TestCase):
                 for of in (pytorch, dt):
                     pack = of.pack_padded_sequence(x, lengths, enforce_sorted=False)
                     with mock.patch.object(
-                        rnn_module, "run_padded", side_effect=padded.run_padded
+                        rnn_module, "run_padded", side_effect=rnn_passes.run_padded
                     ) as run:
                         gru(pack)
                     self.assertEqual(run.call_count, form == "padded")

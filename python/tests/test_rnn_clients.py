@@ -13,7 +13,7 @@ from unittest import mock
 from with_torch import DEVICES, dt, torch  # first: without PyTorch it skips this module
 
 from dml_cuda.torch import rnn as rnn_module
-from dml_cuda.torch.padded import run_padded
+from dml_cuda.torch.rnn_passes import run_padded
 from dml_cuda.torch.rnn import WithLengths
 from random_rnns import leaves, running
 from torch import nn

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from .._arguments import integer, of_type, shown
-from .batches import reverse_padded_sequence
+from .padded_reversal import reverse_padded_sequence
 from .operators import (
     FILL_TYPES,
     check_tensor,

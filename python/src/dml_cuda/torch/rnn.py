@@ -13,7 +13,7 @@ from .._arguments import check_batch, host_lengths, shown
 from . import rnn_choice
 from .operators import as_lengths, check_tensor, is_tracing
 from .packing import PACK, Padded, lengths_of, padded_of, rows_of, uncompiled
-from .padded import run_padded
+from .rnn_passes import run_padded
 from .rnn_choice import Batch
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .batches import reverse_batch
+from .padded_reversal import reverse_batch
 from .operators import VERSION, is_tracing
 from .packing import padding_of, without_sign
 from .rnn_choice import forced_form, is_float16, is_persistent, most_hidden

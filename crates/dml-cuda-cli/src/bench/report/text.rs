@@ -97,7 +97,9 @@ fn plain(text: &str, width: Option<u16>) -> String {
     let escaped = |c: char| match c {
         '&' => "&amp;".to_owned(),
         '<' => "&lt;".to_owned(),
-        '|' | '*' | '_' | '`' | '[' | '\\' | '~' => format!("\\{c}"),
+        // An empty comment ends what would become a mention of a person or of an issue.
+        '@' | '#' => format!("{c}<!-- -->"),
+        '|' | '*' | '_' | '`' | '[' | '\\' | '~' | '$' => format!("\\{c}"),
         c => c.to_string(),
     };
     let shown = shown_whole(text);
@@ -262,6 +264,16 @@ fn no_formula(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_are_no_markup_in_markdown() {
+        let label = "@user #12 $x$ a|b";
+        assert_eq!(
+            plain(label, None),
+            "@<!-- -->user #<!-- -->12 \\$x\\$ a\\|b"
+        );
+        assert_eq!(plain(label, Some(80)), label);
+    }
 
     #[test]
     fn a_narrow_table_breaks_no_word() {

@@ -24,6 +24,9 @@ fn with_advice(target: &Path) -> impl Fn(io::Error) -> String + '_ {
 /// Writes the file of a model. Makes missing folders. Refuses to replace a run.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let there = what_is_at(path)?;
+    if is_named_pipe(path) {
+        return Err("it is a named pipe, but must be a file".to_owned());
+    }
     if there == There::File && holds(path, schema::is_run) {
         return Err(
             "it is a results file, which only --overwrite replaces; choose another name".to_owned(),
@@ -143,6 +146,20 @@ pub fn can_write_result(
                 )
             })
         }
+    }
+}
+
+/// Whether a path leads to a named pipe, whose writer waits for a reader. Standard output has one.
+fn is_named_pipe(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        !is_stdout(path) && fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
     }
 }
 

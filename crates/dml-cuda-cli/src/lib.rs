@@ -11,7 +11,7 @@ mod tune;
 mod unfinished;
 mod whole_file;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dml_cuda::{Adapter, Device, DeviceError, DirectMlVersion, Properties};
@@ -22,6 +22,7 @@ use bench::{kernel, report, suite, timing};
 use model::{file, json, members, strict};
 use options::{Command, Format, Options};
 use out::{complain, shown, shown_path};
+use run::events::tell;
 use run::{answers, events, execute};
 
 /// Runs the command line and returns the exit code.
@@ -84,9 +85,7 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
         .chain(&options.positional_model)
         .chain(&options.more_models);
     let first = models.next();
-    for more in models {
-        complain!("NOTE: one model a run: {} is ignored", shown_path(more));
-    }
+    let further: Vec<&PathBuf> = models.collect();
     if options.show_dependencies {
         show_dependencies(options.format)?;
     }
@@ -101,6 +100,39 @@ fn run_model(options: &Options) -> Result<ExitCode, String> {
             Err("no model is given".to_owned())
         };
     };
+    match further.first() {
+        None => run_one(path, options),
+        Some(_) if options.validate => {
+            Ok(validate_each(&[&[path], &further[..]].concat(), options))
+        }
+        Some(second) => Err(format!(
+            "{} is a second model, but a run takes one; --validate checks several",
+            shown_path(second)
+        )),
+    }
+}
+
+/// Checks several models, each under its name. Fails if one fails, after all are checked.
+fn validate_each(paths: &[&PathBuf], options: &Options) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for path in paths {
+        let event = json!({ "event": "model", "path": path.to_string_lossy() });
+        let name = format!("{}:", shown_path(path));
+        let checked = tell(options.format, &event, name).and_then(|()| run_one(path, options));
+        match checked {
+            Ok(of_model) if of_model == ExitCode::SUCCESS => {}
+            Ok(failed) => code = failed,
+            Err(error) => {
+                complain!("ERROR: {error}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    code
+}
+
+/// Runs a model, or answers what the options ask about it.
+fn run_one(path: &Path, options: &Options) -> Result<ExitCode, String> {
     let found = options
         .input_path
         .as_ref()
@@ -242,10 +274,7 @@ fn choose_device(adapter: &Option<String>) -> Result<Device, String> {
             Err(DeviceError::NoDriver) => None,
             // A GPU may be there, which the right library would drive.
             Err(error @ DeviceError::Stub { .. }) => return Err(error.to_string()),
-            Err(error) => {
-                complain!("WARNING: {error}; running on the CPU");
-                None
-            }
+            Err(error) => return Err(format!("{error}; -a cpu runs on the CPU")),
         },
         name if name.eq_ignore_ascii_case("cpu") => None,
         name => Some(name.parse().or_else(|_| ordinal_of(name))?),

@@ -36,7 +36,7 @@ pub struct Options {
     #[arg(hide_short_help = true)]
     pub model: Vec<PathBuf>,
 
-    /// Further models, of which DxDispatch runs the first
+    /// Further models, which --validate checks as well
     #[arg(hide = true)]
     pub more_models: Vec<PathBuf>,
 

@@ -11,8 +11,8 @@ use crate::{dml_cuda, stderr, stdout};
 /// Records that DxDispatch runs although something is wrong in them. Here they are errors, which docs/dxdispatch.md
 /// lists.
 const ERRORS_HERE: &str =
-    "j_dup_key j_dup_section o_off100 opt_fl20 opt_flabc r_bin5_f32 r_npy_trunc v_lit_big w_dir \
-                           w_npy_dims_bad z_dimcount_3 z_dimcount_5 z_total_zero";
+    "j_dup_key j_dup_section o_off100 opt_fl20 opt_flabc opt_two r_bin5_f32 r_npy_trunc v_lit_big \
+                           w_dir w_npy_dims_bad z_dimcount_3 z_dimcount_5 z_total_zero";
 
 /// The bytes of text in Latin-1.
 fn latin1(text: &Value) -> Vec<u8> {

@@ -35,13 +35,7 @@ fn options_of_dxdispatch_mean_the_same() {
     ]);
     assert_eq!(noted.lines().count(), 4, "{noted}");
     assert!(noted.contains("NOTE: --debug has no meaning here"));
-    assert_eq!(
-        well(&[model, "-f", "a:1", "-l", "1", "another.json"])
-            .1
-            .lines()
-            .count(),
-        3
-    );
+    assert_eq!(well(&[model, "-f", "a:1", "-l", "1"]).1.lines().count(), 2);
     let (shown, _) = well(&["-s", model]);
     assert!(
         shown.contains("-Hardware: false") && shown.contains("Resource 'Out': 2, 1, 3, 4"),
@@ -315,12 +309,14 @@ fn every_option_has_an_answer() {
             "{long}"
         );
     }
-    let output = run(&["-m", model, "-m", "other.json"]);
-    assert!(
-        stderr(&output).contains("NOTE: one model a run: other.json is ignored"),
-        "{}",
-        stderr(&output)
-    );
+    let two = run(&["-m", model, "-m", "other.json"]);
+    two.fails(1, "other.json is a second model, but a run takes one");
+    let checked = run(&["--validate", model, "absent.json", model]);
+    checked.fails(1, "ERROR: absent.json: the model cannot be read: ");
+    let printed = String::from_utf8_lossy(&checked.stdout);
+    assert_eq!(printed.matches("accepted").count(), 2, "{printed}");
+    assert_eq!(printed.matches("absent.json:\n").count(), 1, "{printed}");
+    run(&["--validate", model, model]).well();
     // A name with an escape sequence, and a file that is named as a command is.
     let folder = Folder::new();
     let named = json!({

@@ -174,6 +174,12 @@ impl Comparison {
             if outputs > 0 {
                 verdict.sentence += &format!("; {} not equal{unknown}", counted(outputs, "output"));
             }
+            // A reader sees the doubt before the speedup.
+            if let Some(doubt) = notes::doubt(&runs[0], &runs[n]) {
+                let doubt = format!("Not comparable: {} and {} {doubt}", names[0], names[1]);
+                verdict.sentence = format!("{doubt}. {}", verdict.sentence);
+                verdict.title = doubt;
+            }
             verdict
         };
         let verdicts = match runs.len() {

@@ -49,7 +49,7 @@ pub fn warnings(
     }
     let first = &runs[0];
     for (n, run) in runs.iter().enumerate() {
-        if run.suite != first.suite && !run.suite.is_empty() && !first.suite.is_empty() {
+        if suites_differ(first, run) {
             let suites = format!(
                 "{} ran {}, and {} ran {}",
                 first.name, first.suite, run.name, run.suite
@@ -114,6 +114,21 @@ pub fn warnings(
         }
     }
     warnings
+}
+
+fn suites_differ(first: &RunSummary, run: &RunSummary) -> bool {
+    run.suite != first.suite && !run.suite.is_empty() && !first.suite.is_empty()
+}
+
+/// What makes the speedup of a run over the first one doubtful, as the end of a sentence about both.
+pub fn doubt(first: &RunSummary, run: &RunSummary) -> Option<&'static str> {
+    if ways(&first.timing) != ways(&run.timing) {
+        Some("were timed differently")
+    } else if suites_differ(first, run) {
+        Some("ran different suites")
+    } else {
+        None
+    }
 }
 
 /// The properties of a timing that change times by much: the clock, the cache, and whether it is known.

@@ -487,7 +487,11 @@ fn warnings_are_graded() {
             &["WARNING: full 1 (B) runs at up to 125 % of the baseline's speed: the baseline is too slow"],
         ),
     ] {
-        let warnings = Comparison::new(&[a, b], 5.0).warnings;
+        let Comparison { warnings, verdicts, .. } = Comparison::new(&[a, b], 5.0);
+        let is_doubtful = found.iter().any(|words| words.contains("differ"));
+        let (title, sentence) = (&verdicts[0].title, &verdicts[0].sentence);
+        assert_eq!(title.starts_with("Not comparable: "), is_doubtful, "{title}");
+        assert!(sentence.starts_with(title.as_str()), "{sentence}");
         let is_said = warnings.iter().zip(found).all(|(warning, words)| warning.text.starts_with(words));
         assert!(
             warnings.len() == found.len() && is_said,

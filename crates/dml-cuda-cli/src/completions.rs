@@ -50,6 +50,8 @@ pub fn page(command: Option<&str>) -> Result<Vec<u8>, String> {
             .ok_or_else(|| format!("man: there is no command {name}"))?
             .clone();
     }
+    // clap_mangen leaves out the texts of options that the short help leaves out.
+    let page = page.mut_args(|arg| arg.hide_short_help(false));
     let mut text = Vec::new();
     let page = clap_mangen::Man::new(page).source(concat!("dml-cuda ", env!("CARGO_PKG_VERSION")));
     page.render(&mut text)
@@ -70,7 +72,7 @@ dml\-cuda bench \-o linux.json
 dml\-cuda.exe bench \-\-runner dxdispatch.exe \-o windows.json
 dml\-cuda report windows.json linux.json \-o report.html
 .fi
-.SH FILES
-MODEL.json: a model of DxDispatch. RUN.json: a run that bench writes and report reads. A model reads the files of its sourcePath members, and
+.SH FORMATS
+MODEL.json: a model of DxDispatch. RUN.json: a results file that bench writes and report reads. A model reads the files of its sourcePath members, and
 writes those of its targetPath members.
 ";

@@ -221,11 +221,14 @@ fn completions_and_a_manual_page_are_printed() {
         .lines()
         .filter_map(|line| line.strip_suffix("(1)")?.split_once("cuda\\-"))
     {
+        let page = stdout(&run(&["man", command]));
         assert!(
-            stdout(&run(&["man", command])).contains(&format!(".TH dml-cuda-{command} 1")),
+            page.contains(&format!(".TH dml-cuda-{command} 1")),
             "{command}"
         );
+        each_option_has_a_text(&page);
     }
+    each_option_has_a_text(&page);
     assert_eq!(run(&["man", "nothing"]).status.code(), Some(1));
 }
 
@@ -334,4 +337,24 @@ fn every_option_has_an_answer() {
     folder
         .run_model(&rejected, &["-a", "cpu"])
         .fails(1, "ERROR: dispatchable 'a\\u{1b}[2J' is rejected:");
+}
+
+/// Checks that each option of a manual page has a text, and that no section is there twice.
+fn each_option_has_a_text(page: &str) {
+    for option in page.split(".TP\n").skip(1) {
+        let mut lines = option.lines().filter(|line| !line.starts_with(".SH"));
+        let name = lines.next().expect("the option's name");
+        assert!(
+            lines.any(|line| !line.trim().is_empty()),
+            "{name} has no text"
+        );
+    }
+    let mut sections: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with(".SH"))
+        .collect();
+    let count = sections.len();
+    sections.sort_unstable();
+    sections.dedup();
+    assert_eq!(sections.len(), count, "{sections:?}");
 }

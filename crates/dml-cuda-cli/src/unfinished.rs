@@ -80,7 +80,7 @@ pub fn fill(folder: &Path, fill: impl FnOnce() -> Result<(), String>) -> Result<
             _ => message(error),
         })?;
         if fs::read_dir(folder).map_err(message)?.count() > 1 {
-            return Err("it is not empty, but must be new".to_owned());
+            return Err("the folder is not empty; name one that is empty or not there".to_owned());
         }
         fill()?;
         let mut unfinished = unfinished();

@@ -3,7 +3,7 @@
 use crate::text::shown;
 
 /// Names that are less alike have nothing in common.
-const LEAST_LIKENESS: f64 = 0.55;
+const LEAST_LIKENESS: f64 = 0.7;
 
 /// How alike two names are, from 0 to 1, in any case. A name that ends with the other one is as good as right.
 pub fn likeness(a: &str, b: &str) -> f64 {
@@ -27,4 +27,19 @@ pub fn or_nearest(word: &str, names: &[&str]) -> String {
     nearest(word, names).map_or_else(String::new, |name| {
         format!("; the nearest name is \"{}\"", shown(name))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn only_a_near_name_is_named() {
+        let names = ["In", "Lengths", "Out"];
+        assert_eq!(nearest("lenghts", &names), Some("Lengths"));
+        assert_eq!(nearest("Ou", &names), Some("Out"));
+        for far in ["nosuch", "scale", "x"] {
+            assert_eq!(nearest(far, &names), None, "{far}");
+        }
+    }
 }

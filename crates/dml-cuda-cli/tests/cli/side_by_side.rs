@@ -57,10 +57,13 @@ fn every_model_of_a_suite_runs_on_windows_too() {
         models.len()
     );
     assert_eq!((outputs, over_long), (26, 4));
-    folder.refuses(&["suite", "my suite"], "is not empty, but must be new");
+    folder.refuses(
+        &["suite", "my suite"],
+        "the folder is not empty; name one that is empty or not there",
+    );
     folder.refuses(
         &["suite", "my suite", "--tier", "full"],
-        "is not empty, but must be new",
+        "the folder is not empty; name one that is empty or not there",
     );
     assert_eq!(folder.names("my suite"), suite);
     folder.write("file", "kept");

@@ -21,8 +21,11 @@ fn with_advice(target: &Path) -> impl Fn(io::Error) -> String + '_ {
     move |error| format!("{}{error}", if is_open(&error) { advice } else { "" })
 }
 
+/// Writes all bytes of a file, which need not be in memory at once. It is called again if the file cannot hold them.
+type Content<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
+
 /// Writes the file of a model. Makes missing folders. Refuses to replace a run.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+pub fn write(path: &Path, content: Content) -> Result<(), String> {
     let there = what_is_at(path)?;
     if is_named_pipe(path) {
         return Err("it is a named pipe, but must be a file".to_owned());
@@ -34,11 +37,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     }
     all_or_nothing(|| {
         make_folder(folder(path)).map_err(|error| error.to_string())?;
-        put(path, there, bytes)
+        put(path, there, content)
             .map_err(with_advice(path))
             .map_err(|error| match there {
                 // The older bytes may be lost, so the new ones must not be.
-                There::File => error + &save_elsewhere(path, bytes),
+                There::File => error + &save_content_elsewhere(path, content),
                 There::Nothing | There::Stream => error,
             })
     })
@@ -52,17 +55,23 @@ pub fn write_result(
     is_run: fn(&Path) -> bool,
 ) -> Result<(), String> {
     let there = may_write_result(path, overwrite, is_run)?;
-    all_or_nothing(|| put(path, there, bytes).map_err(with_advice(path)))
+    let content: Content = &|file| file.write_all(bytes);
+    all_or_nothing(|| put(path, there, content).map_err(with_advice(path)))
 }
 
 /// Writes a new file, or replaces the one that this process wrote under this name. Readers never find half of it.
 pub fn write_own(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    all_or_nothing(|| create(path, bytes).map_err(with_advice(path)))
+    let content: Content = &|file| file.write_all(bytes);
+    all_or_nothing(|| create(path, content).map_err(with_advice(path)))
 }
 
 /// Saves a result that cannot be under its name: next to it, or in the temporary folder. The end of the error says
 /// where.
 pub fn save_elsewhere(path: &Path, bytes: &[u8]) -> String {
+    save_content_elsewhere(path, &|file| file.write_all(bytes))
+}
+
+fn save_content_elsewhere(path: &Path, content: Content) -> String {
     let name = format!(
         "-{}",
         path.file_name().unwrap_or_default().to_string_lossy()
@@ -77,7 +86,7 @@ pub fn save_elsewhere(path: &Path, bytes: &[u8]) -> String {
                 .suffix(&name)
                 .tempfile_in(folder)
                 .ok()?;
-            file.write_all(bytes).ok()?;
+            content(file.as_file_mut()).ok()?;
             Some(file.keep().ok()?.1)
         });
     // Without the mark of long paths.
@@ -234,26 +243,23 @@ fn whole(folder: &Path) -> PathBuf {
     found.unwrap_or_else(|_| folder.to_owned())
 }
 
-fn put(path: &Path, there: There, bytes: &[u8]) -> io::Result<()> {
+fn put(path: &Path, there: There, content: Content) -> io::Result<()> {
     match there {
-        There::Nothing => create(path, bytes),
-        There::File => overwrite(path, bytes),
-        There::Stream if is_stdout(path) => {
-            out::with(|out| out.write_all(bytes)).map_err(io::Error::other)
-        }
+        There::Nothing => create(path, content),
+        There::File => overwrite(path, content),
+        There::Stream if is_stdout(path) => out::with(|out| content(out)).map_err(io::Error::other),
         // A pipe may wait for its reader, and a signal ends that.
-        There::Stream => OpenOptions::new()
-            .write(true)
-            .truncate(true)
-            .open(path)?
-            .write_all(bytes),
+        There::Stream => {
+            let mut stream = OpenOptions::new().write(true).truncate(true).open(path)?;
+            content(&mut stream)
+        }
     }
 }
 
 /// Writes over a file that is there. No signal ends that halfway.
-fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn overwrite(path: &Path, content: Content) -> io::Result<()> {
     let _unfinished = unfinished();
-    open_empty(path)?.write_all(bytes)
+    content(&mut open_empty(path)?)
 }
 
 /// Opens a file that is there without its bytes, as soon as its other users share it.
@@ -268,11 +274,11 @@ fn open_empty(path: &Path) -> io::Result<File> {
 }
 
 /// Writes a file under another name, which it then changes.
-fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn create(path: &Path, content: Content) -> io::Result<()> {
     let place = whole(folder(path)).join(path.file_name().unwrap_or_default());
     let mut file = begin(folder(&place))?;
     // Errors of the file itself do not have its name.
-    let written = file.as_file_mut().write_all(bytes);
+    let written = content(file.as_file_mut());
     // From here on no signal removes the file. It is renamed, or its `Drop` removes it.
     let mut unfinished = unfinished();
     unfinished.pop();

@@ -123,6 +123,11 @@ fn type_name(data_type: TensorDataType) -> String {
 
 /// A .npy file with these elements of a type of whole bytes, little endian, in C order.
 pub fn write(data_type: TensorDataType, shape: &[u64], elements: &[u8]) -> Result<Vec<u8>, String> {
+    joined(&[&start(data_type, shape)?, elements])
+}
+
+/// The bytes of a .npy file before its elements.
+pub fn start(data_type: TensorDataType, shape: &[u64]) -> Result<Vec<u8>, String> {
     let order = if data_type.size_in_bits() == 8 {
         '|'
     } else {
@@ -137,9 +142,9 @@ pub fn write(data_type: TensorDataType, shape: &[u64], elements: &[u8]) -> Resul
     let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
     let claimed = u16::try_from(length)
         .map_err(|_| format!("{} dimensions are too many for a .npy file", shape.len()))?;
-    let start = [b"\x93NUMPY\x01\0".as_slice(), &claimed.to_le_bytes()].concat();
+    let magic = b"\x93NUMPY\x01\0".as_slice();
     let header = format!("{header:width$}\n", width = length - 1);
-    joined(&[&start, header.as_bytes(), elements])
+    Ok([magic, &claimed.to_le_bytes(), header.as_bytes()].concat())
 }
 
 /// The parts, one after another. They may be too large for the memory.

@@ -147,7 +147,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
         for case in of_tier(tier) {
             for (name, bytes) in case.files()? {
                 if written.insert(name.clone()) {
-                    whole_file::write(&folder.join(&name), &bytes)?;
+                    whole_file::write(&folder.join(&name), &|file| file.write_all(&bytes))?;
                 }
             }
         }

@@ -102,41 +102,69 @@ pub fn dispatched(name: &str, samples: &Samples, repeat: u32, kernel: &str) -> V
     event
 }
 
-/// Prints the elements of a resource.
-pub fn print(
-    format: Format,
-    name: &str,
-    bytes: &[u8],
-    data_type: TensorDataType,
-    verbose: bool,
-) -> Result<(), String> {
-    let width = (data_type.size_in_bits() / 8) as usize;
-    let elements = bytes.chunks_exact(width).map(from_bytes).enumerate();
-    let index_width = elements.len().to_string().len();
-    let (begin, between, end) = match format {
-        Format::Json => {
-            let begin = format!(
+/// Prints the elements of a resource, part by part.
+pub struct Print<'a> {
+    pub format: Format,
+    pub name: &'a str,
+    pub data_type: TensorDataType,
+    /// Elements of all parts.
+    pub count: u64,
+    pub verbose: bool,
+}
+
+impl Print<'_> {
+    /// What comes before the first element.
+    fn begin(&self) -> String {
+        let Self {
+            name, data_type, ..
+        } = self;
+        match self.format {
+            Format::Json => format!(
                 r#"{{"event":"print","resource":{},"type":"{data_type}","values":["#,
                 json!(name)
-            );
-            (begin, ",", "]}")
+            ),
+            Format::Text if self.verbose => format!("Resource '{}':\n", shown(name)),
+            Format::Text => format!("Resource '{}': ", shown(name)),
         }
-        Format::Text if verbose => (format!("Resource '{}':\n", shown(name)), "\n", "\n"),
-        Format::Text => (format!("Resource '{}': ", shown(name)), ", ", ""),
-    };
-    out::with(|out| {
-        write!(out, "{begin}")?;
-        for (n, element) in elements {
-            let number = Number::new(element, data_type);
-            let text = match format {
-                Format::Json => number.shortest(data_type),
-                Format::Text if verbose => {
-                    format!("[{n:index_width$}] {number} (0x{element:0$X})", width * 2)
-                }
-                Format::Text => number.to_string(),
-            };
-            write!(out, "{}{text}", if n == 0 { "" } else { between })?;
-        }
-        writeln!(out, "{end}")
-    })
+    }
+
+    /// Prints the elements from `first` on. Nothing is printed before the first part was read.
+    pub fn part(&self, first: u64, bytes: &[u8]) -> Result<(), String> {
+        let width = (self.data_type.size_in_bits() / 8) as usize;
+        let index_width = self.count.to_string().len();
+        let begin = self.begin();
+        let between = match self.format {
+            Format::Json => ",",
+            Format::Text if self.verbose => "\n",
+            Format::Text => ", ",
+        };
+        out::with(|out| {
+            for (n, element) in (first..).zip(bytes.chunks_exact(width).map(from_bytes)) {
+                let number = Number::new(element, self.data_type);
+                let text = match self.format {
+                    Format::Json => number.shortest(self.data_type),
+                    Format::Text if self.verbose => {
+                        format!("[{n:index_width$}] {number} (0x{element:0$X})", width * 2)
+                    }
+                    Format::Text => number.to_string(),
+                };
+                write!(out, "{}{text}", if n == 0 { &begin } else { between })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Prints the end of the line, and its begin if there is no element.
+    pub fn end(&self) -> Result<(), String> {
+        let begin = match self.count {
+            0 => self.begin(),
+            _ => String::new(),
+        };
+        let end = match self.format {
+            Format::Json => "]}",
+            Format::Text if self.verbose => "\n",
+            Format::Text => "",
+        };
+        say!("{begin}{end}")
+    }
 }

@@ -1,6 +1,7 @@
 //! Runs a model: creates resources, compiles dispatchables, then runs the commands in order.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -306,16 +307,18 @@ impl<'a> Executor<'a> {
         let placed = &self.resources[name];
         let without = "a list of mixed types cannot be printed: its elements have no common type";
         let data_type = placed.data_type.ok_or(without)?;
-        let bytes: Vec<u8> = placed
-            .buffer
-            .read_elements(placed.initial_length as usize)?;
-        Ok(events::print(
-            self.options.format,
+        let width = u64::from(data_type.size_in_bits() / 8);
+        let lines = events::Print {
+            format: self.options.format,
             name,
-            &bytes,
             data_type,
+            count: placed.initial_length / width,
             verbose,
-        )?)
+        };
+        in_parts(&placed.buffer, placed.initial_length, |offset, part| {
+            lines.part(offset / width, part).map_err(io::Error::other)
+        })?;
+        Ok(lines.end()?)
     }
 
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
@@ -336,19 +339,27 @@ impl<'a> Executor<'a> {
         } else {
             placed.initial_length
         };
-        let mut bytes: Vec<u8> = placed.buffer.read_elements(length as usize)?;
-        if is_npy {
+        let (start, length) = if is_npy {
             let data_type = placed
                 .data_type
                 .ok_or("a list of mixed types cannot be written as an array")?;
-            bytes = array(data_type, dimensions, &bytes)?;
-        }
+            array(data_type, dimensions, length)?
+        } else {
+            (Vec::new(), length)
+        };
         let is_path = |read: &PathBuf| matches!((read.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
         if self.files_read.iter().any(is_path) {
             return Err("the model was read from it, but must be another file".into());
         }
         let path = std::path::absolute(&path).unwrap_or(path);
-        whole_file::write(&path, &bytes)?;
+        // The error of an earlier dispatch comes here, and not after an older file was emptied.
+        placed
+            .buffer
+            .read(0, &mut [0; 4][..length.min(4) as usize])?;
+        whole_file::write(&path, &|file| {
+            file.write_all(&start)?;
+            in_parts(&placed.buffer, length, |_, part| file.write_all(part))
+        })?;
         let path = path.display().to_string();
         let event = json!({ "event": "write", "resource": name, "path": path });
         let text = format!(
@@ -360,10 +371,29 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// A .npy file of as many elements as the dimensions hold, by default all.
-fn array(data_type: TensorDataType, dimensions: &[u32], bytes: &[u8]) -> Result<Vec<u8>> {
+/// Hands the first bytes of a buffer to `take`, with the offset of each part. Only one part is in memory at a time.
+fn in_parts(
+    buffer: &Buffer,
+    length: u64,
+    mut take: impl FnMut(u64, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut part = vec![0; length.min(memory::PART) as usize];
+    let mut done = 0;
+    while done < length {
+        let now = (length - done).min(memory::PART);
+        let part = &mut part[..now as usize];
+        buffer.read(done, part).map_err(io::Error::other)?;
+        take(done, part)?;
+        done += now;
+    }
+    Ok(())
+}
+
+/// The begin of a .npy file of as many elements as the dimensions hold, by default all, and the bytes of these
+/// elements. The resource has `length` bytes of elements.
+fn array(data_type: TensorDataType, dimensions: &[u32], length: u64) -> Result<(Vec<u8>, u64)> {
     let width = u64::from(data_type.size_in_bits() / 8);
-    let count = bytes.len() as u64 / width;
+    let count = length / width;
     let shape = match dimensions {
         [] => vec![count],
         _ => dimensions.iter().map(|&size| size.into()).collect(),
@@ -377,11 +407,7 @@ fn array(data_type: TensorDataType, dimensions: &[u32], bytes: &[u8]) -> Result<
         )
         .into());
     };
-    Ok(npy::write(
-        data_type,
-        &shape,
-        &bytes[..(wanted * width) as usize],
-    )?)
+    Ok((npy::start(data_type, &shape)?, wanted * width))
 }
 
 /// Fails if DirectML would reverse otherwise, by the lengths that are there now.

@@ -7,6 +7,9 @@ use dml_cuda::Device;
 use crate::model::resource::Resource;
 use crate::out::shown_path;
 
+/// Bytes of a resource that are printed or written at a time.
+pub const PART: u64 = 1 << 20;
+
 const MACHINE: &str = "what this machine has free";
 
 /// Fails if the resources together need more memory than the device has, or the host has free.
@@ -19,8 +22,11 @@ pub fn check(resources: &[(String, Resource)], device: &Device) -> Result<(), St
             properties.total_memory,
             format!("the memory of {}", device.name()),
         ),
-        // What was read is freed resource by resource.
-        None => free(needed),
+        // What was read is freed resource by resource. A command has one part beside the resources.
+        None => {
+            let (most, place) = free(needed.saturating_add(PART));
+            (most.saturating_sub(PART), place)
+        }
     };
     if needed > most {
         return Err(format!(

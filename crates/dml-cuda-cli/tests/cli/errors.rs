@@ -161,6 +161,17 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
     ] {
         limited(600_000, &of(1, 400_000_000, values)).well();
     }
+    // Commands read 1 MiB of a resource at a time.
+    for command in [
+        r#"{ "type": "print", "resource": "R0" }"#,
+        r#"{ "type": "writeFile", "resource": "R0", "targetPath": "/dev/null" }"#,
+        r#"{ "type": "writeFile", "resource": "R0", "targetPath": "large.npy" }"#,
+    ] {
+        let text = of(1, 40_000_000, constant);
+        let text = text.replace(r#""commands": []"#, &format!(r#""commands": [{command}]"#));
+        limited(70_000, &text).well();
+    }
+    assert_eq!(folder.read("large.npy").len(), 40_000_128);
     // 16 MB of text, 8 MB of values.
     let array = format!("[{}7]", "7,".repeat(8_000_000));
     limited(300_000, &of(1, 0, &array)).well();

@@ -120,6 +120,12 @@ impl Row {
         self.cells[run].is_some() || self.causes[run].is_some()
     }
 
+    /// Whether the case is in only one of the first run and another, where it has a time.
+    pub fn is_in_one(&self, other: usize) -> bool {
+        let failed = self.causes[0].is_some() || self.causes[other].is_some();
+        self.is_in(0) != self.is_in(other) && !failed
+    }
+
     /// The figure of verdict `n`: a speedup, or the only run's share of the baseline's speed.
     pub fn point(&self, n: usize) -> Option<Point> {
         match self.cells.len() {

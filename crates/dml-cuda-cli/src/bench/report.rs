@@ -61,7 +61,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
                 .to_owned(),
         );
     }
-    let written = schema::marked(&written(&comparison, format)?);
+    let written = schema::marked(&written(&comparison, format, options.all_cases)?);
     match to {
         Some(path) => {
             whole_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)
@@ -76,15 +76,19 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
 }
 
 /// Text of runs may come from anywhere: no report has its control characters. JSON escapes them itself.
-fn written(comparison: &Comparison, format: ReportFormat) -> Result<String, String> {
+fn written(
+    comparison: &Comparison,
+    format: ReportFormat,
+    all_cases: bool,
+) -> Result<String, String> {
     let text = match format {
         ReportFormat::Table => {
             let columns = console::Term::stdout()
                 .size_checked()
                 .map_or(80, |(_, columns)| columns);
-            text::text(comparison, Some(columns))
+            text::text(comparison, Some(columns), all_cases)
         }
-        ReportFormat::Markdown => text::text(comparison, None),
+        ReportFormat::Markdown => text::text(comparison, None, all_cases),
         ReportFormat::Csv => text::csv(comparison)?,
         ReportFormat::Json => {
             return Ok(serde_json::to_string_pretty(comparison)

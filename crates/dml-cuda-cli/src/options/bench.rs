@@ -102,6 +102,9 @@ pub struct Report {
     #[arg(long, default_value_t = 5.0, value_parser = percent)]
     #[arg(hide_short_help = true)]
     pub threshold: f64,
+    /// List the cases that only one of two files has, in a table or Markdown
+    #[arg(long, hide_short_help = true)]
+    pub all_cases: bool,
     /// Exit with status 1 on a regression, and with 2 if the machines are not comparable
     ///
     /// A regression is a case that is SLOWER, fails or is missing, or an output that differs or is missing. The

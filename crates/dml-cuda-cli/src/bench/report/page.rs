@@ -17,6 +17,7 @@ pub fn page(comparison: &Comparison) -> String {
         .map(|verdict| &*verdict.title)
         .collect::<Vec<_>>()
         .join("; ");
+    let of_one_file = tables::of_one_file(comparison);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -59,6 +60,12 @@ pub fn page(comparison: &Comparison) -> String {
                 p { "µs: the median time of a dispatch. Noise: (q75 − q25) / median. GB/s: the bytes that the work must move at least, divided by the time. "
                     "More figures: --format csv." }
                 @for cases in tables::cases(comparison) { (table("cases", &cases)) }
+                @if !of_one_file.is_empty() {
+                    details {
+                        summary { (tables::counted_cases(&of_one_file)) " that only one of two files has" }
+                        @for cases in &of_one_file { (table("cases", cases)) }
+                    }
+                }
             } }
         }
     };

@@ -3,7 +3,7 @@
 use indicatif::HumanBytes;
 
 use crate::bench::compare::{Cell, Comparison, Group, Row, RunSummary, Status, Verdict};
-use crate::bench::numbers::{percent, significant};
+use crate::bench::numbers::{counted, percent, significant};
 
 pub type Table = Vec<Vec<String>>;
 
@@ -96,13 +96,28 @@ pub fn machines(comparison: &Comparison) -> Table {
     std::iter::once(names).chain(known.map(row)).collect()
 }
 
-/// All cases: a table of the only run, or one of each other run's next to the first, whose first column is the verdict.
+/// The cases: a table of the only run, or one of each other run's next to the first, whose first column is the verdict.
+/// The cases that only one of two runs has are in [`of_one_file`].
 pub fn cases(comparison: &Comparison) -> Vec<Table> {
+    let is_listed = |row: &Row, n: usize| row.is_in(n) && !row.is_in_one(n);
     let tables = match comparison.runs.len() {
         1 => vec![of_run(comparison)],
-        count => (1..count).map(|n| of_pair(comparison, n)).collect(),
+        count => (1..count)
+            .map(|n| of_pair(comparison, n, is_listed))
+            .collect(),
     };
     tables.into_iter().filter(|table| table.len() > 1).collect()
+}
+
+/// The cases that only one of two runs has, which have one figure and no verdict.
+pub fn of_one_file(comparison: &Comparison) -> Vec<Table> {
+    let tables = (1..comparison.runs.len()).map(|n| of_pair(comparison, n, Row::is_in_one));
+    tables.filter(|table| table.len() > 1).collect()
+}
+
+/// How many cases tables have, such as "3 cases".
+pub fn counted_cases(tables: &[Table]) -> String {
+    counted(tables.iter().map(|table| table.len() - 1).sum(), "case")
 }
 
 fn of_run(comparison: &Comparison) -> Table {
@@ -126,7 +141,7 @@ fn of_run(comparison: &Comparison) -> Table {
         .collect()
 }
 
-fn of_pair(comparison: &Comparison, n: usize) -> Table {
+fn of_pair(comparison: &Comparison, n: usize, is_listed: fn(&Row, usize) -> bool) -> Table {
     let [a, b] = [0, n].map(|run| &comparison.runs[run].name);
     let [speedup_of, interval] = ["speedup", WIDE[1]].map(str::to_owned);
     let names = vec![
@@ -159,7 +174,7 @@ fn of_pair(comparison: &Comparison, n: usize) -> Table {
             row.cells[n].as_ref().map(microseconds).unwrap_or_default(),
         ]
     };
-    let rows = comparison.rows.iter().filter(|row| row.is_in(n));
+    let rows = comparison.rows.iter().filter(|row| is_listed(row, n));
     std::iter::once(names).chain(rows.map(row)).collect()
 }
 

@@ -12,8 +12,8 @@ use crate::schema;
 /// Characters of a word that a table does not break.
 const LONGEST_WORD: usize = 12;
 
-/// For a terminal of that width, or as Markdown.
-pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
+/// For a terminal of that width, or as Markdown. `all_cases`: with those that only one of two runs has.
+pub fn text(comparison: &Comparison, width: Option<u16>, all_cases: bool) -> String {
     let (bullet, bold) = if width.is_none() {
         ("- ", "**")
     } else {
@@ -60,18 +60,25 @@ pub fn text(comparison: &Comparison, width: Option<u16>) -> String {
                 .trim_end()
                 .to_owned()
         });
-    let tables = tables::groups(comparison)
-        .into_iter()
-        .chain(tables::cases(comparison));
-    let more = "More figures, such as bytes, noise, GB/s and of baseline: --format csv";
-    let more = width.map_or(more.to_owned(), |width| wrapped(more, width));
+    let mut tables = tables::groups(comparison);
+    tables.extend(tables::cases(comparison));
+    let of_one_file = tables::of_one_file(comparison);
+    let mut more = String::new();
+    if all_cases {
+        tables.extend(of_one_file);
+    } else if !of_one_file.is_empty() {
+        let cases = tables::counted_cases(&of_one_file);
+        more = format!("Not listed: {cases} that only one of two files has (--all-cases)\n");
+    }
+    more += "More figures, such as bytes, noise, GB/s and of baseline: --format csv";
+    let more = width.map_or(more.clone(), |width| wrapped(&more, width));
     let mark = if width.is_none() {
         format!("<!-- {} -->", schema::MARK)
     } else {
         schema::MARK.to_owned()
     };
     let blocks = said
-        .chain(tables.map(|table| drawn(&table, width)))
+        .chain(tables.iter().map(|table| drawn(table, width)))
         .chain([more, mark]);
     blocks.collect::<Vec<_>>().join("\n\n") + "\n"
 }

@@ -573,6 +573,43 @@ fn all_that_is_shown() -> [Value; 3] {
     [a, b, c]
 }
 
+#[test]
+fn cases_of_one_file_are_counted_and_listed_on_demand() {
+    let folder = Folder::new();
+    let both: (&str, &str, &[f64]) = ("both", "f32", &STEADY);
+    let first = [both, ("lonely", "f32", &STEADY)];
+    let second = [both, ("single", "u8", &STEADY), ("single", "f16", &STEADY)];
+    folder.write("a.json", made("a", &first).to_string());
+    folder.write("b.json", made("b", &second).to_string());
+    let report = |more: &[&str]| folder.well(&[&["report", "a.json", "b.json"], more].concat());
+    for format in ["table", "markdown"] {
+        let short = report(&["--format", format]);
+        let words = "Not listed: 3 cases that only one of two files has (--all-cases)";
+        assert!(short.contains(words), "{short}");
+        assert!(
+            short.contains("both, f32") && !short.contains("lonely") && !short.contains("single"),
+            "{short}"
+        );
+        let long = report(&["--format", format, "--all-cases"]);
+        assert!(!long.contains("Not listed"), "{long}");
+        for case in ["both, f32", "lonely", "single", "f16"] {
+            assert!(long.contains(case), "{long}");
+        }
+    }
+    // A page has them, folded.
+    let page = report(&["--format", "html"]);
+    let (open, folded) = page.split_once("<details>").expect("a folded part");
+    assert!(
+        open.contains("both, f32") && !open.contains("lonely") && !open.contains("single"),
+        "{open}"
+    );
+    let summary = "<summary>3 cases that only one of two files has</summary>";
+    assert!(folded.starts_with(summary), "{folded}");
+    for case in ["lonely, f32", "single, u8", "single, f16"] {
+        assert!(folded.contains(case), "{folded}");
+    }
+}
+
 /// `UPDATE_GOLDEN=1` writes the files.
 #[test]
 fn reports_are_the_golden_files() {

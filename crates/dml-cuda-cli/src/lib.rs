@@ -42,7 +42,10 @@ pub fn main() -> ExitCode {
             .take()
             .map_or_else(|| run_model(&options), subcommand),
         // Printing an error may fail silently. Printing help may not.
-        Err(error) if error.use_stderr() => error.exit(),
+        Err(error) if error.use_stderr() => {
+            complain!("{}", options::message(&error));
+            Ok(ExitCode::from(2))
+        }
         Err(help) => out::with(|_| help.print()).map(|()| ExitCode::SUCCESS),
     };
     outcome.unwrap_or_else(|error| {

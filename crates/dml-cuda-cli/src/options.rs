@@ -181,7 +181,7 @@ impl Options {
     /// Reads the command line. An error suggests the command that a mistyped word may mean, and repeats no word without
     /// end.
     pub fn read() -> Result<Self, clap::Error> {
-        let read = ignored::accepted_by(Self::command())
+        let read = with_negative_values(ignored::accepted_by(Self::command()))
             .try_get_matches()
             .and_then(|matches| {
                 let ignored = ignored::given(&matches);
@@ -226,6 +226,35 @@ impl Options {
     pub fn uses_graph(&self) -> bool {
         let is_timed = self.milliseconds_to_run.is_some() || self.timing_verbosity > 0;
         !self.no_graph && (is_timed || self.dispatch_iterations != 1 || self.dispatch_repeat != 1)
+    }
+}
+
+/// Lets options take values that begin with a minus, so that an error is about the value and not about an option.
+fn with_negative_values(command: clap::Command) -> clap::Command {
+    let with_negative = |arg: clap::Arg| {
+        let is_option = arg.get_action().takes_values() && !arg.is_positional();
+        arg.allow_negative_numbers(is_option)
+    };
+    command
+        .mut_args(with_negative)
+        .mut_subcommands(with_negative_values)
+}
+
+/// The message of an error of the command line, which begins like those of all other errors.
+pub fn message(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    format!("ERROR: {}", text.trim_end())
+}
+
+/// A parser of whole numbers in a range.
+fn within(
+    least: u32,
+    most: u32,
+) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    move |text| match text.parse() {
+        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        _ => Err(format!("must be a whole number from {least} to {most}")),
     }
 }
 

@@ -32,7 +32,7 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
 
 /// Converts an error of serde to the style of the other messages.
 pub fn plain_message(error: &serde_json::Error) -> String {
-    const WORDS: [(&str, &str); 13] = [
+    const WORDS: [(&str, &str); 14] = [
         (
             "no variant of enum Outcome found in flattened data",
             "without each, medians, bytes, error or not_compared",
@@ -48,6 +48,7 @@ pub fn plain_message(error: &serde_json::Error) -> String {
         ("map, but", "object, but"),
         ("be a sequence", "be a list"),
         ("be f64", "be a number"),
+        ("expected value at", "no JSON value is at"),
         ("be u", "be a whole number of type u"),
     ];
     WORDS

@@ -74,7 +74,7 @@ pub fn fill(folder: &Path, fill: impl FnOnce() -> Result<(), String>) -> Result<
             .kind()
         {
             AlreadyExists => {
-                "it is being filled by another process, or by one that was killed, but must be new"
+                "another process is filling it, or was killed while it did; name another folder"
                     .into()
             }
             _ => message(error),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
+use super::within;
+
 #[derive(Args)]
 pub struct Bench {
     /// Write the results to this file, or to standard output if it is `-`
@@ -22,10 +24,10 @@ pub struct Bench {
     #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub only: Option<String>,
     /// Take this many samples of each case, at most 1000
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 30, value_parser = within(1, 1000))]
     pub samples: u32,
     /// Stop a case after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = within(1, u32::MAX))]
     #[arg(hide_short_help = true)]
     pub timeout: u32,
     /// Time the cases with this program, such as DxDispatch, or with `onnxruntime` [default: dml-cuda]
@@ -68,7 +70,7 @@ pub struct Tune {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Draw this many layouts, of which 500 take minutes
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 500, value_parser = within(1, 100_000))]
     pub count: u32,
     /// Write the times of all kernels to this new file, which scripts/fit-estimates.py reads
     #[arg(short, long, value_name = "TIMES.csv")]
@@ -164,9 +166,9 @@ fn percent(text: &str) -> Result<f64, String> {
 /// How often the hidden command does its work, and where.
 #[derive(Args)]
 pub struct Repeated {
-    #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, default_value_t = 1, value_parser = within(1, u32::MAX))]
     pub iterations: u32,
-    #[arg(short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, default_value_t = 1, value_parser = within(1, u32::MAX))]
     pub repeat: u32,
     #[arg(short, long)]
     pub adapter: Option<String>,

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::bench::suite::random;
 use crate::model::file;
 use crate::out::shown_path;
+use crate::schema;
 
 /// A reversal. Strides are in elements; `length_sizes` has 1 where a length is shared.
 #[derive(Clone, Debug, Deserialize)]
@@ -89,8 +90,11 @@ pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
     let cpu = Device::cpu();
     let layout = |(n, line): (usize, &str)| {
         let in_line = |error: String| format!("{}: line {}: {error}", shown_path(path), n + 1);
-        let layout: Layout =
-            serde_json::from_str(line).map_err(|error| in_line(error.to_string()))?;
+        // The file's line is known, and serde knows only this one.
+        let unreadable = |error| {
+            in_line(schema::plain_message(&error).replace(" at line 1 column", " at column"))
+        };
+        let layout: Layout = serde_json::from_str(line).map_err(unreadable)?;
         let rank = layout.sizes.len();
         let lists = [
             &layout.in_strides,

@@ -451,9 +451,13 @@ fn tune_writes_a_row_for_each_kernel_and_replaces_no_file() {
         ),
         ("\"axis\":1", "\"axis\":2", "must have lists of one length"),
         ("[4,1]", "[4]", "must have lists of one length"),
-        ("\"axis\":1,", "", "missing field `axis`"),
+        (
+            "\"axis\":1,",
+            "",
+            "line 3: without the member `axis` at column 85",
+        ),
         ("{", "{\"kind\":\"a,b\",", "the kind must have no comma"),
-        ("}", "", "EOF"),
+        ("}", "", "it ends within an object"),
     ] {
         folder.write(
             "l.jsonl",

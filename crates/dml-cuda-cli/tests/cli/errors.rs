@@ -234,6 +234,7 @@ fn broken_files_and_options_get_one_clear_message() {
         folder.write("broken.json", text);
         folder.run(&["broken.json", "--validate"]).fails(1, what);
     }
+    folder.write("letter.json", "x");
     let unread = r#"{ "$c": 1, "$c": 2, "resources": {}, "dispatchables": {}, "commands": [] }"#;
     folder.write("unread.json", unread);
     folder.well(&["unread.json", "-a", "cpu"]);
@@ -290,7 +291,33 @@ fn broken_files_and_options_get_one_clear_message() {
         (
             2,
             &["tune", "--count", "1000000000"],
-            "1000000000 is not in 1..=100000",
+            "ERROR: invalid value '1000000000' for '--count <COUNT>': must be a whole number from 1 to 100000\n",
+        ),
+        (
+            2,
+            &["bench", "-o", "new.json", "--timeout", "0"],
+            ": must be a whole number from 1 to 4294967295\n",
+        ),
+        (
+            2,
+            &["right.json", "-r", "-1"],
+            "ERROR: invalid value '-1' for '--dispatch_repeat <N>': must be a number from 0",
+        ),
+        (
+            2,
+            &["report", "--threshold", "-1", "a.json"],
+            "ERROR: invalid value '-1' for '--threshold <THRESHOLD>': must be a percentage",
+        ),
+        (2, &["report"], "ERROR: the following required arguments"),
+        (
+            1,
+            &["report", "letter.json"],
+            "it is not JSON with a schema: no JSON value is at line 1 column 1\n",
+        ),
+        (
+            1,
+            &["tune", "-a", "cpu", "letter.json"],
+            "ERROR: letter.json: line 1: no JSON value is at column 1\n",
         ),
         (
             1,

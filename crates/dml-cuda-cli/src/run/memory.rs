@@ -1,6 +1,6 @@
 //! Whether the resources of a model fit, before any of them is filled.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use dml_cuda::Device;
 
@@ -90,8 +90,8 @@ fn available(root: &str) -> Option<(u64, String)> {
                 .any(|found| found == controller)
                 .then_some(group)
         })?;
-        // A container may see only a part of the tree, and not its own name.
-        let below = Path::new(group).strip_prefix(&top).unwrap_or(Path::new(""));
+        let seen = format!("{root}{point}");
+        let below = below_mount(Path::new(&seen), Path::new(&top), Path::new(group));
         let group: PathBuf = Path::new(&point)
             .components()
             .chain(below.components())
@@ -107,6 +107,49 @@ fn available(root: &str) -> Option<(u64, String)> {
         .filter_map(in_mount)
         .chain([(machine, MACHINE.to_owned())])
         .min_by_key(|(bytes, _)| *bytes)
+}
+
+/// The path from a mount point to the cgroup of this process. `top` is the cgroup of the mount point and `group` that of
+/// the process, as its namespace shows them. Empty where the mount point is all that is known.
+fn below_mount(point: &Path, top: &Path, group: &Path) -> PathBuf {
+    if let Ok(below) = group.strip_prefix(top) {
+        return below.to_owned();
+    }
+    // A container may see only a part of the tree, and not its own name.
+    let is_above = |part| matches!(part, Component::RootDir | Component::ParentDir);
+    if !top.components().all(is_above) {
+        return PathBuf::new();
+    }
+    // The mount point is above the root of the namespace, which hides the names in between.
+    let steps_up = |path: &Path| {
+        let parents = path
+            .components()
+            .filter(|part| *part == Component::ParentDir);
+        parents.count()
+    };
+    let hidden = steps_up(top).saturating_sub(steps_up(group));
+    let shown: PathBuf = group.components().filter(|part| !is_above(*part)).collect();
+    own_group(point, hidden, &shown)
+        .and_then(|found| Some(found.strip_prefix(point).ok()?.to_owned()))
+        .unwrap_or_default()
+}
+
+/// The folder of this process's cgroup: `hidden` levels below a folder, and then at the path `shown`.
+fn own_group(folder: &Path, hidden: usize, shown: &Path) -> Option<PathBuf> {
+    if hidden == 0 {
+        let group = folder.join(shown);
+        let processes = std::fs::read_to_string(group.join("cgroup.procs")).ok()?;
+        let own = std::process::id().to_string();
+        return processes.lines().any(|line| line == own).then_some(group);
+    }
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    for entry in folders {
+        if let Some(found) = own_group(&entry.path(), hidden - 1, shown) {
+            return Some(found);
+        }
+    }
+    None
 }
 
 /// The memory that a cgroup may still use: pages of files that are not in use are given up before memory is short.
@@ -183,6 +226,13 @@ mod tests {
         write("/proc/self/cgroup", own.to_owned());
         for (group, most, now, cache) in groups {
             let (now, cache) = (now * MIB, cache * MIB);
+            // This process is in the group that is named `own`.
+            let process = if group.ends_with("/own") {
+                std::process::id()
+            } else {
+                1
+            };
+            write(&format!("{group}/cgroup.procs"), format!("1\n{process}\n"));
             let most = |none: &str| most.map_or(none.to_owned(), |most| (most * MIB).to_string());
             if group.contains("memory") {
                 write(
@@ -209,6 +259,51 @@ mod tests {
         }
         let (bytes, place) = available(root.path().to_str().expect("UTF-8")).expect("it is known");
         (bytes / MIB, place)
+    }
+
+    /// `unshare -C`: the mount is older than the namespace, and its root is above that of the namespace.
+    #[test]
+    fn a_namespace_hides_names_between_the_mount_and_its_root() {
+        const TOP: &str = "/sys/fs/cgroup";
+        const OWN: &str = "/sys/fs/cgroup/a/own";
+        const OTHER: &str = "/sys/fs/cgroup/a/other";
+        let two_up = VERSION_2.replace("0:26 / ", "0:26 /../.. ");
+        let sibling = VERSION_2.replace("0:26 / ", "0:26 /../sibling ");
+        let old = VERSION_1.replace("0:32 / ", "0:32 /../.. ");
+        let own = (OWN, Some(800), 700, 0);
+        let other = (OTHER, Some(10), 10, 0);
+        let deeper = "/sys/fs/cgroup/a/b/own";
+        let in_memory = "/sys/fs/cgroup/memory/a/own";
+        let cases: [(&str, &str, &[Group], u64, &str); 8] = [
+            (&two_up, "0::/\n", &[own, other], 100, OWN),
+            (&two_up, "0::/\n", &[own, (TOP, Some(50), 0, 0)], 50, TOP),
+            (
+                &two_up,
+                "0::/own\n",
+                &[(deeper, Some(800), 700, 0)],
+                100,
+                deeper,
+            ),
+            (&two_up, "0::/../own\n", &[own, other], 100, OWN),
+            (&two_up, "0::/../../a/own\n", &[own, other], 100, OWN),
+            // The process's group is not to be found, or not below the mount point.
+            (&two_up, "0::/\n", &[other, (TOP, Some(50), 0, 0)], 50, TOP),
+            (&sibling, "0::/\n", &[own, (TOP, Some(50), 0, 0)], 50, TOP),
+            (
+                &old,
+                "4:memory:/\n",
+                &[(in_memory, Some(800), 700, 0)],
+                100,
+                in_memory,
+            ),
+        ];
+        for (mounts, cgroup, groups, bytes, place) in cases {
+            assert_eq!(
+                on_a_machine(mounts, cgroup, groups),
+                (bytes, format!("what the cgroup {place} leaves")),
+                "{mounts}{cgroup}{groups:?}"
+            );
+        }
     }
 
     #[test]

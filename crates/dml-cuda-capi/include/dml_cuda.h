@@ -401,6 +401,9 @@ DML_CUDA_STATUS dml_cuda_get_binding_properties(const DML_CUDA_COMPILED_OPERATOR
 /* Runs a compiled operator. On a GPU it queues the work on `stream`: a CUstream or cudaStream_t, where NULL, 1 and 2
    are the default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
 
+   The stream must belong to the GPU's primary context, which the CUDA runtime uses and `cuDevicePrimaryCtxRetain`
+   returns. A stream of a context that `cuCtxCreate` made must not be passed to this or to any other function.
+
    `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields:
    InputTensor and SequenceLengthsTensor. A fill has no inputs: `input_count` is 0, and `inputs` may be NULL. `output`
    is the address of the output's first element. A GPU needs device memory, the CPU device host memory. If `output`
@@ -450,8 +453,8 @@ DML_CUDA_STATUS dml_cuda_compile_reversal(const DML_CUDA_DEVICE *device,
                                           DML_CUDA_ERROR **error);
 
 /* Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or
-   finds it in a cache, and runs it on a stream of the device, or on the host with a stream of NULL. A size may be 0:
-   then nothing is done.
+   finds it in a cache, and runs it on a stream as `dml_cuda_dispatch` takes one, or on the host with a stream of NULL.
+   A size may be 0: then nothing is done.
 
    `lengths` has its own Data. On the host, no array need be aligned to its elements. A call that fails has queued and
    written nothing. */
@@ -465,9 +468,9 @@ DML_CUDA_STATUS dml_cuda_reverse_arrays(const DML_CUDA_DEVICE *device,
                                         DML_CUDA_ERROR **error);
 
 /* Makes the work that is queued on a stream from now on wait for what another stream of the device has so far, such as
-   the one that `__cuda_array_interface__` names. Does not wait itself, and does nothing on the CPU device. While the
-   stream is being captured into a CUDA graph, it waits only for another captured stream: a replay reads its memory
-   later. */
+   the one that `__cuda_array_interface__` names. Both must belong to the GPU's primary context. Does not wait itself,
+   and does nothing on the CPU device. While the stream is being captured into a CUDA graph, it waits only for another
+   captured stream: a replay reads its memory later. */
 DML_CUDA_STATUS dml_cuda_wait_for_stream(const DML_CUDA_DEVICE *device,
                                          void *stream,
                                          void *awaited,

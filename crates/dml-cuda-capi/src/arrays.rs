@@ -77,8 +77,8 @@ pub unsafe extern "C" fn dml_cuda_compile_reversal(
 }
 
 /// Reverses arrays along `axis`, as described for `dml_cuda_compile_reversal`, in one call: compiles the operator or
-/// finds it in a cache, and runs it on a stream of the device, or on the host with a stream of NULL. A size may be 0:
-/// then nothing is done.
+/// finds it in a cache, and runs it on a stream as `dml_cuda_dispatch` takes one, or on the host with a stream of NULL.
+/// A size may be 0: then nothing is done.
 ///
 /// `lengths` has its own Data. On the host, no array need be aligned to its elements. A call that fails has queued and
 /// written nothing.
@@ -115,9 +115,9 @@ pub unsafe extern "C" fn dml_cuda_reverse_arrays(
 }
 
 /// Makes the work that is queued on a stream from now on wait for what another stream of the device has so far, such as
-/// the one that `__cuda_array_interface__` names. Does not wait itself, and does nothing on the CPU device. While the
-/// stream is being captured into a CUDA graph, it waits only for another captured stream: a replay reads its memory
-/// later.
+/// the one that `__cuda_array_interface__` names. Both must belong to the GPU's primary context. Does not wait itself,
+/// and does nothing on the CPU device. While the stream is being captured into a CUDA graph, it waits only for another
+/// captured stream: a replay reads its memory later.
 #[no_mangle]
 pub unsafe extern "C" fn dml_cuda_wait_for_stream(
     device: *const DML_CUDA_DEVICE,

@@ -123,6 +123,9 @@ pub unsafe extern "C" fn dml_cuda_get_binding_properties(
 /// Runs a compiled operator. On a GPU it queues the work on `stream`: a CUstream or cudaStream_t, where NULL, 1 and 2
 /// are the default streams. On the CPU device `stream` must be NULL, and the work is done when the call returns.
 ///
+/// The stream must belong to the GPU's primary context, which the CUDA runtime uses and `cuDevicePrimaryCtxRetain`
+/// returns. A stream of a context that `cuCtxCreate` made must not be passed to this or to any other function.
+///
 /// `inputs` are the addresses of the input tensors' first elements, in the order of the descriptor's fields:
 /// InputTensor and SequenceLengthsTensor. A fill has no inputs: `input_count` is 0, and `inputs` may be NULL. `output`
 /// is the address of the output's first element. A GPU needs device memory, the CPU device host memory. If `output`

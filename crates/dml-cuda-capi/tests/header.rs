@@ -60,6 +60,21 @@ fn the_header_is_made_from_the_sources() {
     );
 }
 
+/// A stream of another context is the caller's error, which no call can find.
+#[test]
+fn the_header_says_which_streams_functions_take() {
+    let header =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/include/dml_cuda.h"))
+            .expect("a header");
+    let comment = header.split("/* Runs a compiled operator.").nth(1);
+    let comment = comment.expect("dml_cuda_dispatch").split("*/").next();
+    assert!(comment.is_some_and(|comment| comment.contains("the GPU's primary context")));
+    let function = "dml_cuda_wait_for_stream(";
+    let (before, _) = header.split_once(function).expect("the function");
+    let comment = before.rsplit("/*").next().expect("its comment");
+    assert!(comment.contains("the GPU's primary context"), "{comment}");
+}
+
 /// The header's first comment says which functions these are.
 #[test]
 fn only_what_reads_an_error_has_no_argument_for_one() {

@@ -73,6 +73,30 @@ fn the_header_is_of_every_standard_of_c_and_cpp() {
     }
 }
 
+/// The program of docs/c.md that captures its own stream, with declarations of the CUDA runtime of our own.
+#[test]
+fn the_page_has_a_whole_program_with_a_graph() {
+    let page = std::fs::read_to_string(root().join("../../docs/c.md")).expect("the page");
+    let blocks = page.split("```c\n").skip(1);
+    let mut programs = blocks
+        .filter_map(|block| block.split("```").next())
+        .filter(|block| block.contains("int main(void)"));
+    let program = programs.next().expect("a whole program");
+    assert!(program.contains("cudaStreamBeginCapture"), "{program}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("graph.c");
+    std::fs::write(&source, program).expect("written");
+    let declarations = root().join("tests/c/cuda");
+    let declarations = format!("-I{}", declarations.display());
+    compile(
+        "CC",
+        &[&C[..], &[&declarations, "-fsyntax-only"]].concat(),
+        &source.to_string_lossy(),
+        &[],
+        &folder.path().join("nothing"),
+    );
+}
+
 #[test]
 fn directml_h_may_come_before_or_after() {
     let folder = tempfile::tempdir().expect("a folder");

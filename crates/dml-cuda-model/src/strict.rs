@@ -2,7 +2,6 @@
 //! single value shows.
 
 use std::collections::HashMap;
-use std::io::Write;
 
 use dml_cuda::{
     validate, FeatureLevel, FillValueSequenceDesc, OperatorDesc, ReverseSubsequencesDesc,
@@ -95,12 +94,17 @@ fn reversal(
         if let Some(resource) =
             resource(&source.resource).filter(|_| !uses[source.resource.as_str()].1)
         {
-            let mut bytes = Vec::new();
-            resource
-                .initial_values
-                .write(|part| bytes.write_all(part))
-                .map_err(|error| error.to_string())?;
             let offset = source.offset_in_bytes(resource.data_type);
+            // Nothing after the lengths is kept: the resource may be much larger.
+            let length = desc.sequence_lengths_tensor.total_tensor_size_in_bytes;
+            let end = offset.map_or(0, |offset| offset.saturating_add(length));
+            let mut bytes = Vec::new();
+            resource.initial_values.write(|part| {
+                let missing = end.saturating_sub(bytes.len() as u64);
+                let taken = missing.min(part.len() as u64);
+                bytes.extend_from_slice(&part[..taken as usize]);
+                Ok::<(), String>(())
+            })?;
             let bound = offset
                 .and_then(|offset| bytes.get(offset as usize..))
                 .unwrap_or_default();

@@ -415,9 +415,13 @@ fn refuse_long_lengths(desc: &OperatorDesc, inputs: &[BufferBinding]) -> Result<
     let (OperatorDesc::ReverseSubsequences(desc), [_, lengths]) = (desc, inputs) else {
         return Ok(());
     };
-    let all: Vec<u8> = lengths.buffer.to_vec()?;
-    let range = lengths.offset as usize..(lengths.offset + lengths.size_in_bytes) as usize;
-    strict::long_lengths(all.get(range).unwrap_or_default(), desc).map_or(
+    // Nothing after the lengths is read: the resource may be much larger.
+    let length = desc.sequence_lengths_tensor.total_tensor_size_in_bytes;
+    let end = lengths.offset.saturating_add(length);
+    let end = end.min(lengths.buffer.size_in_bytes());
+    let bytes: Vec<u8> = lengths.buffer.read_elements(end as usize)?;
+    let range = lengths.offset as usize..;
+    strict::long_lengths(bytes.get(range).unwrap_or_default(), desc).map_or(
         Ok(()),
         |(found, required)| {
             Err(format!(

@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use crate::{dml_cuda, fill, npy, set, small, stdout, Ended, Folder};
+use crate::{dml_cuda, fill, npy, one_resource, set, small, stdout, Ended, Folder};
 
 #[test]
 fn bad_input_gets_one_clear_message() {
@@ -172,6 +172,28 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
         limited(70_000, &text).well();
     }
     assert_eq!(folder.read("large.npy").len(), 40_000_128);
+    // --strict reads no more of a resource than the lengths.
+    let tensor = |data_type: &str, sizes| json!({ "DataType": data_type, "Sizes": sizes });
+    let (data, lengths) = (tensor("UINT8", [1, 4]), tensor("UINT32", [1, 1]));
+    let mut reversal = one_resource(
+        "UINT32",
+        json!({ "valueCount": 10_000_000, "value": 0 }),
+        json!([
+            { "type": "dispatch", "dispatchable": "r", "bindings":
+                { "InputTensor": "In", "SequenceLengthsTensor": "A", "OutputTensor": "Out" } },
+        ]),
+    );
+    for name in ["In", "Out"] {
+        let values = json!({ "valueCount": 4, "value": 1 });
+        reversal["resources"][name] =
+            json!({ "initialValuesDataType": "UINT8", "initialValues": values });
+    }
+    reversal["dispatchables"]["r"] = json!({ "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES", "desc": {
+        "InputTensor": data, "SequenceLengthsTensor": lengths, "OutputTensor": data, "Axis": 1 } });
+    folder.write("model.json", reversal.to_string());
+    folder
+        .shell("ulimit -v 70000; \"$0\" model.json -a cpu --strict")
+        .well();
     // 16 MB of text, 8 MB of values.
     let array = format!("[{}7]", "7,".repeat(8_000_000));
     limited(300_000, &of(1, 0, &array)).well();

@@ -3,6 +3,8 @@
 source .ci/setup.sh
 
 wheel
+# The pages' examples run the tool and the C library.
+release
 cd python/tests
 tests=(test_torch{,_gpu,_private,_functions,_import,_onnx,_transforms,_sharding} test_torch_compiled)
 tests+=(test_rnn{,_clients,_distributed,_choice,_errors,_gpu,_packing,_conversion,_programs})

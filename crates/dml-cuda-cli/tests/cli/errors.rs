@@ -5,7 +5,7 @@ use std::fs;
 use dml_cuda_testing::repository;
 use serde_json::{json, Value};
 
-use crate::{dml_cuda, fill, npy, one_resource, set, small, stdout, Ended, Folder};
+use crate::{dml_cuda, fill, npy, set, small, stdout, Ended, Folder};
 
 #[test]
 fn bad_input_gets_one_clear_message() {
@@ -175,7 +175,7 @@ fn resources_are_in_memory_once_and_fit_or_fail_at_once() {
     // --strict reads no more of a resource than the lengths.
     let tensor = |data_type: &str, sizes| json!({ "DataType": data_type, "Sizes": sizes });
     let (data, lengths) = (tensor("UINT8", [1, 4]), tensor("UINT32", [1, 1]));
-    let mut reversal = one_resource(
+    let mut reversal = crate::one_resource(
         "UINT32",
         json!({ "valueCount": 10_000_000, "value": 0 }),
         json!([

@@ -248,7 +248,7 @@ def present_costs():
     """The costs in src/cuda/costs.rs: by mode, family and bytes of the unit."""
     found = {}
     for family, text in re.findall(
-        r'name: "(\w+)", modes: (.*?)};', COSTS.read_text(), re.S
+        r'name: "(\w+)", placements: (.*?)};', COSTS.read_text(), re.S
     ):
         for mode, rows in zip(("copying", "in place"), text.split("&[")[1:]):
             for n, row in enumerate(re.findall(r"\[([^][]+)\]", rows)):
@@ -379,7 +379,7 @@ def write(families, kernels, files):
     path = COSTS
     needed = set(kernels)
     for family, text in re.findall(
-        r'name: "(\w+)", modes: (.*?)};', path.read_text(), re.S
+        r'name: "(\w+)", placements: (.*?)};', path.read_text(), re.S
     ):
         for mode, costs in zip(("copying", "in place"), text.split("&[")[1:]):
             rows = re.findall(r"\[([^][]+)\]", costs)
@@ -407,7 +407,7 @@ def write(families, kernels, files):
         terms=", ".join(TERMS),
     )
     for family, modes in sorted(families.items()):
-        text += f'pub(crate) static {family.upper()}: FamilyCosts = FamilyCosts {{ name: "{family}", modes: ['
+        text += f'pub(crate) static {family.upper()}: FamilyCosts = FamilyCosts {{ name: "{family}", placements: ['
         for mode in ("copying", "in place"):
             units = modes.get(mode, {})
             text += "&["

@@ -7,7 +7,7 @@
 
 pub(crate) mod cpu_fill;
 pub(crate) mod cpu_reverse;
-mod tile;
+mod transpose;
 
 use crate::plan::Steps;
 

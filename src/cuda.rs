@@ -28,4 +28,4 @@ pub(crate) use launch::{Addresses, Launch};
 pub(crate) use launcher::{load, load_briefly, Launcher, Loaded};
 pub use target::{GpuTarget, ParseGpuTargetError};
 
-pub(crate) use crate::mode::Mode;
+pub(crate) use crate::placement::Placement;

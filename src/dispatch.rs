@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use crate::address::{Address, RawStream};
 use crate::cpu::Operands;
-use crate::cuda::{Addresses, Mode, StreamHandle};
+use crate::cuda::{Addresses, Placement, StreamHandle};
 use crate::desc::{BufferTensorDesc, TensorRole};
 use crate::device::buffer::Buffer;
 use crate::device::operator::{bytes_of_element, CompiledOperator};
@@ -48,7 +48,7 @@ pub(crate) unsafe fn dispatch(
         (Tensors::Host(operands), None) => inner.plan.run_on_cpu(operands),
         // SAFETY: the caller's promises are those that a launch needs of the addresses and of the stream.
         (Tensors::Gpu(addresses, stream), Some(launcher)) => unsafe {
-            launcher.launch(&addresses, Mode::new(in_place), stream)?
+            launcher.launch(&addresses, Placement::new(in_place), stream)?
         },
         _ => panic!("{OTHER_DEVICE}"),
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::cuda::select::Candidate;
-use crate::cuda::{GpuTarget, Launch, Mode};
+use crate::cuda::{GpuTarget, Launch, Placement};
 use crate::device::operator::{CompiledOperator, Operator};
 use crate::operator_plan::OperatorPlan;
 use crate::options::{CompileOptions, Specialize};
@@ -184,7 +184,7 @@ impl CompiledOperator {
 }
 
 impl Explanation {
-    fn new(plan: &OperatorPlan, kernels: impl Fn(Mode) -> Vec<ExplainedKernel>) -> Self {
+    fn new(plan: &OperatorPlan, kernels: impl Fn(Placement) -> Vec<ExplainedKernel>) -> Self {
         let Summary {
             dimensions,
             copying: (name, bytes),
@@ -194,14 +194,14 @@ impl Explanation {
             name,
             in_place: false,
             bytes,
-            kernels: kernels(Mode::Copying),
+            kernels: kernels(Placement::OutOfPlace),
         }];
         if let Some(bytes) = in_place {
             modes.push(ExplainedMode {
                 name: "in place",
                 in_place: true,
                 bytes,
-                kernels: kernels(Mode::InPlace),
+                kernels: kernels(Placement::InPlace),
             });
         }
         Self { dimensions, modes }
@@ -236,7 +236,7 @@ pub(crate) fn explain_plan(
 fn explain_kernels(
     plan: &OperatorPlan,
     target: &GpuTarget,
-    mode: Mode,
+    mode: Placement,
     options: CompileOptions,
     chosen: &[Launch],
     measured: &[Candidate],

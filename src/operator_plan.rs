@@ -2,7 +2,7 @@
 
 use crate::cpu::{self, cpu_fill, cpu_reverse};
 use crate::cuda::select::{fill_value_sequence, reverse_subsequences, Candidate, RejectReason};
-use crate::cuda::{GpuTarget, Launch, Mode};
+use crate::cuda::{GpuTarget, Launch, Placement};
 use crate::desc::OperatorDesc;
 use crate::plan::{self, fill_plan, reverse_plan};
 
@@ -50,30 +50,43 @@ impl OperatorPlan {
         }
     }
 
-    /// The kernel launches that run it fastest on a GPU in a mode, for pointers at multiples of `pointer_alignment`
+    /// The kernel launches that run it fastest on a GPU in a placement, for pointers at multiples of `pointer_alignment`
     /// bytes.
-    pub fn select(&self, target: &GpuTarget, mode: Mode, pointer_alignment: u32) -> Vec<Launch> {
+    pub fn select(
+        &self,
+        target: &GpuTarget,
+        placement: Placement,
+        pointer_alignment: u32,
+    ) -> Vec<Launch> {
         match self {
             Self::FillValueSequence(plan) => fill_value_sequence::select(plan, pointer_alignment),
             Self::ReverseSubsequences(plan) => {
-                reverse_subsequences::select(plan, target, mode, pointer_alignment)
+                reverse_subsequences::select(plan, target, placement, pointer_alignment)
             }
         }
     }
 
-    /// Every kernel that can run it in a mode, fastest first.
-    pub fn candidates(&self, target: &GpuTarget, mode: Mode) -> Vec<Candidate> {
+    /// Every kernel that can run it in a placement, fastest first.
+    pub fn candidates(&self, target: &GpuTarget, placement: Placement) -> Vec<Candidate> {
         match self {
             Self::FillValueSequence(plan) => fill_value_sequence::candidates(plan).collect(),
-            Self::ReverseSubsequences(plan) => reverse_subsequences::candidates(plan, target, mode),
+            Self::ReverseSubsequences(plan) => {
+                reverse_subsequences::candidates(plan, target, placement)
+            }
         }
     }
 
     /// The kernels that cannot run it, with the reasons. For a fill, only those that precede the chosen kernel.
-    pub fn rejected(&self, target: &GpuTarget, mode: Mode) -> Vec<(String, RejectReason)> {
+    pub fn rejected(
+        &self,
+        target: &GpuTarget,
+        placement: Placement,
+    ) -> Vec<(String, RejectReason)> {
         match self {
             Self::FillValueSequence(plan) => fill_value_sequence::rejected(plan),
-            Self::ReverseSubsequences(plan) => reverse_subsequences::rejected(plan, target, mode),
+            Self::ReverseSubsequences(plan) => {
+                reverse_subsequences::rejected(plan, target, placement)
+            }
         }
     }
 }

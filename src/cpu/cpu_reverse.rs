@@ -3,7 +3,7 @@
 use bytemuck::{pod_read_unaligned, Pod};
 
 use super::cpu_fill::typed;
-use super::tile::Tile;
+use super::transpose::Tile;
 use super::{for_each, Operands};
 use crate::plan::reverse_plan::{Dimension, Plan};
 use crate::plan::{merge, Steps};

@@ -11,7 +11,7 @@
 
 use super::estimate::FamilyCosts;
 
-pub(crate) static CLUSTERS: FamilyCosts = FamilyCosts { name: "clusters", modes: [&[
+pub(crate) static CLUSTERS: FamilyCosts = FamilyCosts { name: "clusters", placements: [&[
     [1.256, 1.385, 0.0004887, 20.09, 1.000],
     [1.317, 1.419, 20.05, 20.09, 0.5123],
     [1.000, 1.007, 20.06, 20.09, 0.6610],
@@ -23,13 +23,13 @@ pub(crate) static CLUSTERS: FamilyCosts = FamilyCosts { name: "clusters", modes:
     [1.059, 1.000, 0.0, 20.09, 0.5615],
 ]] };
 
-pub(crate) static COLUMNS: FamilyCosts = FamilyCosts { name: "columns", modes: [&[
+pub(crate) static COLUMNS: FamilyCosts = FamilyCosts { name: "columns", placements: [&[
     [1.554, 1.000, 0.0, 8.124, 0.2519],
     [1.465, 1.000, 0.0, 6.681, 0.2681],
     [1.432, 1.000, 0.4454, 10.04, 0.2090],
 ], &[]] };
 
-pub(crate) static ELEMENTWISE: FamilyCosts = FamilyCosts { name: "elementwise", modes: [&[
+pub(crate) static ELEMENTWISE: FamilyCosts = FamilyCosts { name: "elementwise", placements: [&[
     [1.375, 1.000, 0.7873, 16.29, 0.0],
     [1.431, 1.407, 0.6538, 12.88, 0.0],
     [1.515, 1.548, 0.9454, 0.7342, 0.0],
@@ -41,7 +41,7 @@ pub(crate) static ELEMENTWISE: FamilyCosts = FamilyCosts { name: "elementwise", 
     [1.444, 1.075, 2.484, 0.0, 0.0],
 ]] };
 
-pub(crate) static LANES: FamilyCosts = FamilyCosts { name: "lanes", modes: [&[
+pub(crate) static LANES: FamilyCosts = FamilyCosts { name: "lanes", placements: [&[
     [1.160, 1.047, 1.949, 1.749, 0.2053],
     [1.140, 1.175, 3.101, 8.757, 0.1814],
     [1.272, 1.199, 2.309, 6.354, 0.1342],
@@ -51,7 +51,7 @@ pub(crate) static LANES: FamilyCosts = FamilyCosts { name: "lanes", modes: [&[
     [1.339, 1.018, 0.0, 10.31, 0.09638],
 ]] };
 
-pub(crate) static LONG_LANES: FamilyCosts = FamilyCosts { name: "long_lanes", modes: [&[
+pub(crate) static LONG_LANES: FamilyCosts = FamilyCosts { name: "long_lanes", placements: [&[
     [1.680, 1.000, 0.0008808, 3.638, 0.8099],
     [1.909, 1.114, 1.586, 6.164, 0.3877],
 ], &[
@@ -61,7 +61,7 @@ pub(crate) static LONG_LANES: FamilyCosts = FamilyCosts { name: "long_lanes", mo
     [2.540, 1.063, 0.004669, 20.09, 0.2889],
 ]] };
 
-pub(crate) static PACKED_LANES: FamilyCosts = FamilyCosts { name: "packed_lanes", modes: [&[
+pub(crate) static PACKED_LANES: FamilyCosts = FamilyCosts { name: "packed_lanes", placements: [&[
     [2.234, 1.000, 13.35, 4.271, 0.07209],
     [1.756, 1.000, 2.865, 5.537, 0.1262],
     [2.100, 1.000, 0.2657, 0.8216, 0.08389],
@@ -71,7 +71,7 @@ pub(crate) static PACKED_LANES: FamilyCosts = FamilyCosts { name: "packed_lanes"
     [2.446, 1.075, 0.001060, 0.0, 0.02951],
 ]] };
 
-pub(crate) static PACKED_ROWS: FamilyCosts = FamilyCosts { name: "packed_rows", modes: [&[
+pub(crate) static PACKED_ROWS: FamilyCosts = FamilyCosts { name: "packed_rows", placements: [&[
     [2.020, 1.052, 0.01338, 0.8423, 0.09329],
     [1.721, 1.000, 1.103, 0.9507, 0.1506],
     [1.977, 1.000, 0.1572, 0.7165, 0.1817],
@@ -81,7 +81,7 @@ pub(crate) static PACKED_ROWS: FamilyCosts = FamilyCosts { name: "packed_rows", 
     [1.114, 1.000, 5.877, 0.006218, 0.3146],
 ]] };
 
-pub(crate) static ROW_TILES: FamilyCosts = FamilyCosts { name: "row_tiles", modes: [&[
+pub(crate) static ROW_TILES: FamilyCosts = FamilyCosts { name: "row_tiles", placements: [&[
     [1.779, 1.000, 0.0, 12.29, 0.0],
     [1.622, 1.000, 0.0, 11.84, 0.0],
     [1.659, 1.000, 0.0, 12.53, 0.0],
@@ -91,13 +91,13 @@ pub(crate) static ROW_TILES: FamilyCosts = FamilyCosts { name: "row_tiles", mode
     [1.611, 1.000, 0.0, 8.167, 0.0],
 ]] };
 
-pub(crate) static SINGLE_ROWS: FamilyCosts = FamilyCosts { name: "single_rows", modes: [&[
+pub(crate) static SINGLE_ROWS: FamilyCosts = FamilyCosts { name: "single_rows", placements: [&[
     [1.825, 1.705, 0.0, 8.330, 0.0],
     [1.833, 1.747, 9.784, 4.382, 0.0],
     [1.617, 1.442, 3.087, 12.08, 0.0],
 ], &[]] };
 
-pub(crate) static SMALL: FamilyCosts = FamilyCosts { name: "small", modes: [&[
+pub(crate) static SMALL: FamilyCosts = FamilyCosts { name: "small", placements: [&[
     [1.000, 1.393, 0.4794, 6.081, 0.08981],
     [1.000, 1.596, 1.022, 5.578, 0.07743],
     [1.029, 1.050, 0.9468, 8.583, 0.0],
@@ -111,7 +111,7 @@ pub(crate) static SMALL: FamilyCosts = FamilyCosts { name: "small", modes: [&[
     [1.252, 1.000, 2.465, 0.2606, 0.0],
 ]] };
 
-pub(crate) static SMALL_EXCHANGE: FamilyCosts = FamilyCosts { name: "small_exchange", modes: [&[], &[
+pub(crate) static SMALL_EXCHANGE: FamilyCosts = FamilyCosts { name: "small_exchange", placements: [&[], &[
     [1.000, 2.552, 1.188, 6.591, 0.0],
     [1.000, 2.040, 1.465, 6.359, 0.0],
     [1.000, 1.711, 0.7225, 6.539, 0.0],
@@ -119,14 +119,14 @@ pub(crate) static SMALL_EXCHANGE: FamilyCosts = FamilyCosts { name: "small_excha
     [1.000, 1.738, 0.6797, 6.637, 0.0],
 ]] };
 
-pub(crate) static SMALL_SCATTER: FamilyCosts = FamilyCosts { name: "small_scatter", modes: [&[
+pub(crate) static SMALL_SCATTER: FamilyCosts = FamilyCosts { name: "small_scatter", placements: [&[
     [1.000, 1.099, 1.763, 3.748, 0.0],
     [1.000, 2.198, 2.370, 0.3054, 0.0],
     [1.000, 3.004, 1.064, 0.2171, 0.0],
     [1.000, 2.088, 0.5493, 0.5643, 0.0],
 ], &[]] };
 
-pub(crate) static STRIPS: FamilyCosts = FamilyCosts { name: "strips", modes: [&[
+pub(crate) static STRIPS: FamilyCosts = FamilyCosts { name: "strips", placements: [&[
     [1.096, 1.000, 0.0, 20.09, 0.1470],
     [1.091, 1.000, 0.0005798, 17.98, 0.1116],
     [1.334, 1.080, 0.8595, 20.09, 0.003883],
@@ -138,7 +138,7 @@ pub(crate) static STRIPS: FamilyCosts = FamilyCosts { name: "strips", modes: [&[
     [1.362, 1.127, 6.624, 20.09, 0.09776],
 ]] };
 
-pub(crate) static THREAD_COLUMNS: FamilyCosts = FamilyCosts { name: "thread_columns", modes: [&[
+pub(crate) static THREAD_COLUMNS: FamilyCosts = FamilyCosts { name: "thread_columns", placements: [&[
     [1.000, 1.354, 0.0, 8.302, 0.1500],
     [1.000, 1.025, 1.852, 0.0, 0.3395],
     [1.000, 1.250, 0.1626, 0.0, 0.2728],
@@ -150,25 +150,25 @@ pub(crate) static THREAD_COLUMNS: FamilyCosts = FamilyCosts { name: "thread_colu
     [1.000, 1.193, 6.470, 0.03292, 0.2239],
 ]] };
 
-pub(crate) static TRANSPOSED: FamilyCosts = FamilyCosts { name: "transposed", modes: [&[
+pub(crate) static TRANSPOSED: FamilyCosts = FamilyCosts { name: "transposed", placements: [&[
     [1.878, 1.018, 4.057, 9.850, 0.2636],
     [2.400, 1.144, 5.656, 15.50, 0.0],
     [1.000, 1.000, 0.6149, 4.581, 0.2625],
 ], &[]] };
 
-pub(crate) static TRANSPOSED_DIRECTLY: FamilyCosts = FamilyCosts { name: "transposed_directly", modes: [&[
+pub(crate) static TRANSPOSED_DIRECTLY: FamilyCosts = FamilyCosts { name: "transposed_directly", placements: [&[
     [1.215, 2.541, 0.3456, 5.487, 0.1769],
     [1.000, 1.391, 0.4437, 5.900, 0.3543],
     [1.372, 1.451, 0.6366, 3.624, 0.0],
     [1.447, 1.000, 0.4928, 8.288, 0.0],
 ], &[]] };
 
-pub(crate) static TRANSPOSED_SCATTER: FamilyCosts = FamilyCosts { name: "transposed_scatter", modes: [&[
+pub(crate) static TRANSPOSED_SCATTER: FamilyCosts = FamilyCosts { name: "transposed_scatter", placements: [&[
     [1.126, 1.309, 11.87, 12.78, 0.3098],
     [3.205, 1.000, 8.443, 19.29, 0.0],
 ], &[]] };
 
-pub(crate) static UNALIGNED_STRIPS: FamilyCosts = FamilyCosts { name: "unaligned_strips", modes: [&[
+pub(crate) static UNALIGNED_STRIPS: FamilyCosts = FamilyCosts { name: "unaligned_strips", placements: [&[
     [1.000, 1.276, 0.01256, 20.09, 0.4474],
     [1.241, 1.197, 20.07, 19.50, 0.3096],
 ], &[
@@ -177,7 +177,7 @@ pub(crate) static UNALIGNED_STRIPS: FamilyCosts = FamilyCosts { name: "unaligned
     [1.507, 1.000, 0.0001150, 14.88, 0.1317],
 ]] };
 
-pub(crate) static VECTORS: FamilyCosts = FamilyCosts { name: "vectors", modes: [&[
+pub(crate) static VECTORS: FamilyCosts = FamilyCosts { name: "vectors", placements: [&[
     [1.265, 1.303, 0.7329, 18.80, 0.1297],
     [1.406, 1.315, 1.109, 14.64, 0.0],
     [1.357, 1.108, 1.194, 12.47, 0.0],

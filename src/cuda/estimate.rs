@@ -4,7 +4,7 @@
 use super::launch::Grid;
 use super::target::GpuTarget;
 use super::tuning::SECTOR;
-use crate::mode::Mode;
+use crate::placement::Placement;
 
 /// The work of a launch, counted for the whole grid. In place, lengths are taken as half of the axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,14 +32,14 @@ pub(crate) type Costs = [f32; TERMS];
 pub(crate) struct FamilyCosts {
     #[cfg_attr(not(all(test, in_repository)), allow(dead_code))] // tests print it
     pub name: &'static str,
-    /// In the order of `Mode::ALL`.
-    pub modes: [&'static [Costs]; 2],
+    /// In the order of `Placement::ALL`.
+    pub placements: [&'static [Costs]; 2],
 }
 
 impl FamilyCosts {
-    /// The costs in a mode, for units of `unit` bytes.
-    pub fn of(&self, mode: Mode, unit: u32) -> &'static Costs {
-        let costs = mode.of(&self.modes);
+    /// The costs in a placement, for units of `unit` bytes.
+    pub fn of(&self, placement: Placement, unit: u32) -> &'static Costs {
+        let costs = placement.of(&self.placements);
         &costs[(unit.trailing_zeros() as usize).min(costs.len() - 1)]
     }
 }

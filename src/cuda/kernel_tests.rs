@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use super::kernels::FAMILIES;
-use super::{GpuTarget, Launch, Mode};
+use super::{GpuTarget, Launch, Placement};
 use crate::dml_cuda_testing::cases::Case;
 use crate::dml_cuda_testing::difference;
 use crate::operator_plan::OperatorPlan;
@@ -53,7 +53,7 @@ fn launches(case: &Case, targets: &[Wanted]) -> Vec<Launch> {
     let mut distinct: Vec<Launch> = Vec::new();
     for (target, wanted) in targets {
         let launches = plan
-            .candidates(target, Mode::new(case.in_place))
+            .candidates(target, Placement::new(case.in_place))
             .into_iter()
             .map(|candidate| candidate.launch);
         for launch in launches.filter(wanted) {

@@ -1,13 +1,13 @@
 //! The only table of entry points. build.rs compiles every file of `kernels/`, and a test checks that its PTX has
 //! exactly the entry points of this table.
 
-use crate::mode::Mode;
+use crate::placement::Placement;
 
 /// PTX by the name of its kernel file, from build.rs.
 static PTX: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx.rs"));
 
 /// Entry points of one kernel file that differ only in a template argument, such as the width of an element, and in the
-/// mode.
+/// placement.
 #[derive(Debug)]
 pub(crate) struct Family {
     file: &'static str,
@@ -18,25 +18,26 @@ pub(crate) struct Family {
     pub copies_in_place: bool,
     /// Whether its kernels may be compiled for the sizes of an operator.
     specializable: bool,
-    /// The variants of each mode with their names, in the order of `Mode::ALL`.
+    /// The variants of each placement with their names, in the order of `Placement::ALL`.
     entries: [&'static [(&'static str, &'static str)]; 2],
 }
 
 impl Family {
-    /// The entry point of a mode for units of a number of bytes, if there is one. A family may have only one, for all
+    /// The entry point of a placement for units of a number of bytes, if there is one. A family may have only one, for all
     /// units.
-    pub fn find(&self, mode: Mode, unit: u32) -> Option<Entry> {
+    pub fn find(&self, placement: Placement, unit: u32) -> Option<Entry> {
         let width = ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize];
-        let found = mode
+        let found = placement
             .of(&self.entries)
             .iter()
             .find(|(variant, _)| variant.is_empty() || *variant == width);
         found.map(|&(_, name)| self.named(name))
     }
 
-    /// The entry point of a mode for units of a number of bytes, which the table below has.
-    pub fn of_unit(&self, mode: Mode, unit: u32) -> Entry {
-        self.find(mode, unit).expect("a unit of the table below")
+    /// The entry point of a placement for units of a number of bytes, which the table below has.
+    pub fn of_unit(&self, placement: Placement, unit: u32) -> Entry {
+        self.find(placement, unit)
+            .expect("a unit of the table below")
     }
 
     fn named(&self, name: &'static str) -> Entry {
@@ -47,7 +48,7 @@ impl Family {
         }
     }
 
-    /// The entry points of all modes.
+    /// The entry points of all placements.
     #[cfg(test)]
     pub fn all(&self) -> impl Iterator<Item = Entry> + '_ {
         self.entries

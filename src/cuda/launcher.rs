@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::driver::{Context, LoadedKernel, StreamHandle};
 use super::launch::{Addresses, Launch};
 use crate::error::CudaError;
-use crate::mode::Mode;
 use crate::options::{CompileOptions, Specialize};
+use crate::placement::Placement;
 
 /// Launches in the order in which they are tried. Empty if nothing moves.
 pub(crate) type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
@@ -47,28 +47,29 @@ pub(crate) fn load_briefly(
 #[derive(Debug)]
 pub(crate) struct Launcher {
     context: Arc<Context>,
-    /// In the order of `Mode::ALL`. `None` for a mode that the operator is not compiled for.
-    modes: [Option<Loaded>; 2],
+    /// In the order of `Placement::ALL`. `None` for a placement that the operator is not compiled for.
+    placements: [Option<Loaded>; 2],
     options: CompileOptions,
 }
 
 impl Launcher {
-    /// The launches of each mode, in the order of `Mode::ALL`.
+    /// The launches of each placement, in the order of `Placement::ALL`.
     pub fn new(
         context: &Arc<Context>,
-        modes: [Option<Loaded>; 2],
+        placements: [Option<Loaded>; 2],
         options: CompileOptions,
     ) -> Self {
         Self {
             context: context.clone(),
-            modes,
+            placements,
             options,
         }
     }
 
-    /// The launches of a mode. `None` if the operator is not compiled for it.
-    pub fn launches(&self, mode: Mode) -> Option<impl Iterator<Item = &Launch>> {
-        mode.of(&self.modes)
+    /// The launches of a placement. `None` if the operator is not compiled for it.
+    pub fn launches(&self, placement: Placement) -> Option<impl Iterator<Item = &Launch>> {
+        placement
+            .of(&self.placements)
             .as_ref()
             .map(|launches| launches.iter().map(|(launch, _)| launch))
     }
@@ -81,7 +82,7 @@ impl Launcher {
                 .kernel(launch.entry)
                 .is_ok_and(|generic| Arc::ptr_eq(&generic, kernel))
         };
-        !self.modes.iter().flatten().flatten().any(is_generic)
+        !self.placements.iter().flatten().flatten().any(is_generic)
     }
 
     /// Keeps the context and its kernels until the process ends.
@@ -100,13 +101,13 @@ impl Launcher {
     pub unsafe fn launch(
         &self,
         addresses: &Addresses<'_>,
-        mode: Mode,
+        placement: Placement,
         stream: StreamHandle,
     ) -> Result<(), CudaError> {
-        let launches = mode
-            .of(&self.modes)
+        let launches = placement
+            .of(&self.placements)
             .as_deref()
-            .expect("the operator is compiled for the mode");
+            .expect("the operator is compiled for the placement");
         let Some((launch, kernel)) = choose(launches, addresses) else {
             return Ok(());
         };
@@ -179,19 +180,19 @@ mod tests {
                     .create_operator(desc.clone())
                     .expect("a valid operator")
                     .plan();
-                for (mode, (name, target)) in Mode::ALL
+                for (placement, (name, target)) in Placement::ALL
                     .into_iter()
-                    .flat_map(|mode| GpuTarget::NAMED.iter().map(move |of| (mode, of)))
+                    .flat_map(|placement| GpuTarget::NAMED.iter().map(move |of| (placement, of)))
                 {
                     let what = format!(
-                        "{sizes:?} {data_type:?} along {} {mode:?} {name}",
+                        "{sizes:?} {data_type:?} along {} {placement:?} {name}",
                         desc.axis
                     );
                     let least = plan
-                        .select(target, mode, 0)
+                        .select(target, placement, 0)
                         .last()
                         .map(|launch| launch.alignment);
-                    let moves = mode == Mode::Copying || sizes[1 - axis] > 1;
+                    let moves = placement == Placement::OutOfPlace || sizes[1 - axis] > 1;
                     assert_eq!(
                         least.is_some_and(|least| data_type
                             .size_in_bits()
@@ -213,10 +214,10 @@ mod tests {
                 continue;
             };
             let plan = operator.plan();
-            let modes = if plan.runs_in_place() {
-                &Mode::ALL[..]
+            let placements = if plan.runs_in_place() {
+                &Placement::ALL[..]
             } else {
-                &[Mode::Copying]
+                &[Placement::OutOfPlace]
             };
             let is_one_element = |desc: &OperatorDesc| match desc {
                 OperatorDesc::ReverseSubsequences(desc) => {
@@ -225,14 +226,14 @@ mod tests {
                 _ => false,
             };
             plans += 1;
-            for (&mode, (name, target)) in modes
+            for (&placement, (name, target)) in placements
                 .iter()
-                .flat_map(|mode| GpuTarget::NAMED.iter().map(move |of| (mode, of)))
+                .flat_map(|placement| GpuTarget::NAMED.iter().map(move |of| (placement, of)))
             {
                 for alignment in [0, 1, 2, 4, 8, 16, 4096] {
-                    let launches = plan.select(target, mode, alignment).into_iter();
+                    let launches = plan.select(target, placement, alignment).into_iter();
                     let launches: Vec<_> = launches.map(|launch| (launch, ())).collect();
-                    let nothing_moves = mode == Mode::InPlace && is_one_element(&desc);
+                    let nothing_moves = placement == Placement::InPlace && is_one_element(&desc);
                     let (_, before) = launches.split_last().unzip();
                     let is_left_out = |(launch, ()): &(Launch, ())| {
                         !alignment.max(1).is_multiple_of(launch.alignment)
@@ -244,7 +245,7 @@ mod tests {
                     assert_eq!(
                         launches.is_empty(),
                         nothing_moves,
-                        "{desc:?} {mode:?} {name}"
+                        "{desc:?} {placement:?} {name}"
                     );
                     let least = u64::from(alignment.max(bytes_of_element(desc.output_tensor())));
                     for (n, output) in
@@ -257,7 +258,7 @@ mod tests {
                         let chosen = choose(&launches, &addresses);
                         assert!(
                             chosen.is_some() != nothing_moves,
-                            "{desc:?} {mode:?} {name}"
+                            "{desc:?} {placement:?} {name}"
                         );
                     }
                 }
@@ -276,7 +277,7 @@ mod tests {
             1i8.into(),
         );
         let plan = Device::cpu().create_operator(desc).expect("right").plan();
-        let mut launches = plan.select(&GpuTarget::NAMED[0].1, Mode::Copying, 0);
+        let mut launches = plan.select(&GpuTarget::NAMED[0].1, Placement::OutOfPlace, 0);
         launches.iter_mut().for_each(|launch| launch.alignment = 16);
         let launches: Vec<_> = launches.into_iter().map(|launch| (launch, ())).collect();
         assert_eq!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::address::{Address, RawStream};
 use crate::cuda::select::Candidate;
-use crate::cuda::{load, load_briefly, Context, Launcher, Loaded, Mode, StreamHandle};
+use crate::cuda::{load, load_briefly, Context, Launcher, Loaded, Placement, StreamHandle};
 use crate::device::measure::{fastest, times};
 use crate::device::operator::{CompiledOperator, Inner, Operator};
 use crate::device::Device;
@@ -23,7 +23,7 @@ const ROUNDS: u32 = 5;
 pub(crate) struct Dispatches {
     /// Bytes that the addresses of the first input and the output are multiples of; 0 is unknown.
     pointer_alignment: u32,
-    mode: Option<Mode>,
+    placement: Option<Placement>,
 }
 
 impl Dispatches {
@@ -34,7 +34,7 @@ impl Dispatches {
         let pointer_alignment = if is_aligned { 16 } else { 0 };
         Self {
             pointer_alignment,
-            mode: Some(Mode::new(input == Some(output))),
+            placement: Some(Placement::new(input == Some(output))),
         }
     }
 
@@ -42,7 +42,7 @@ impl Dispatches {
     pub fn of_buffers(in_place: bool) -> Self {
         Self {
             pointer_alignment: 16,
-            mode: Some(Mode::new(in_place)),
+            placement: Some(Placement::new(in_place)),
         }
     }
 }
@@ -64,7 +64,7 @@ pub struct MeasuredKernel {
     /// The time of the kernel compiled for the operator's sizes, also where a compiled operator never takes that one.
     /// `None` if there is none.
     pub specialized_time: Option<Duration>,
-    /// The operator, which takes this kernel wherever the addresses allow it. In the other mode, it takes its usual
+    /// The operator, which takes this kernel wherever the addresses allow it. In the other placement, it takes its usual
     /// kernels.
     pub operator: CompiledOperator,
 }
@@ -113,8 +113,9 @@ impl Device {
         let mut measured = [Vec::new(), Vec::new()];
         let launcher = match &self.context {
             Some(context) => {
-                let modes = selected(operator, &plan, context, options, dispatches, &mut measured)?;
-                Some(Launcher::new(context, modes, options))
+                let placements =
+                    selected(operator, &plan, context, options, dispatches, &mut measured)?;
+                Some(Launcher::new(context, placements, options))
             }
             None => None,
         };
@@ -148,16 +149,16 @@ impl Device {
             found: self.to_string(),
         };
         let context = self.context.as_ref().ok_or_else(no_kernels)?;
-        let (plan, mode) = (operator.plan(), Mode::new(in_place));
+        let (plan, placement) = (operator.plan(), Placement::new(in_place));
         if in_place && !plan.runs_in_place() {
             return Ok(Vec::new());
         }
-        let candidates = plan.candidates(&context.target, mode);
+        let candidates = plan.candidates(&context.target, placement);
         let launches = candidates.iter().map(|found| found.launch.clone());
         let options = CompileOptions::default().with_specialize(Specialize::Never);
         let loaded = load(context, launches.clone(), options)?;
         let specialized = load_briefly(context, launches)?;
-        let times = |loaded| times(operator, context, mode, 0, ROUNDS, loaded);
+        let times = |loaded| times(operator, context, placement, 0, ROUNDS, loaded);
         let times = times(&loaded)?.into_iter().zip(times(&specialized)?);
         let usual = selected(
             operator,
@@ -169,12 +170,12 @@ impl Device {
         )?;
         let each = candidates.into_iter().zip(loaded).zip(times).map(
             |((found, loaded), (time, specialized))| {
-                let mut modes = usual.clone();
-                if let Some(launches) = &mut modes[mode as usize] {
+                let mut placements = usual.clone();
+                if let Some(launches) = &mut placements[placement as usize] {
                     launches.insert(0, loaded);
                 }
                 let inner = Inner {
-                    launcher: Some(Launcher::new(context, modes, options)),
+                    launcher: Some(Launcher::new(context, placements, options)),
                     measured: [Vec::new(), Vec::new()],
                     operator: operator.clone(),
                     device: self.clone(),
@@ -229,7 +230,7 @@ impl Device {
     }
 }
 
-/// The loaded launches of an operator's modes: those with the lowest estimates or, if measured, the fastest of several.
+/// The loaded launches of an operator's placements: those with the lowest estimates or, if measured, the fastest of several.
 fn selected(
     operator: &Operator,
     plan: &OperatorPlan,
@@ -240,29 +241,38 @@ fn selected(
 ) -> Result<[Option<Loaded>; 2], CompileError> {
     let Dispatches {
         pointer_alignment,
-        mode: wanted,
+        placement: wanted,
     } = dispatches;
-    let mut selected = |mode: Mode| -> Result<Loaded, CompileError> {
+    let mut selected = |placement: Placement| -> Result<Loaded, CompileError> {
         let found = options
             .measure
-            .then(|| fastest(operator, plan, context, options, pointer_alignment, mode))
+            .then(|| {
+                fastest(
+                    operator,
+                    plan,
+                    context,
+                    options,
+                    pointer_alignment,
+                    placement,
+                )
+            })
             .flatten();
         if let Some((fastest, timed)) = found {
-            measured[mode as usize] = timed;
+            measured[placement as usize] = timed;
             return Ok(fastest);
         }
         Ok(load(
             context,
-            plan.select(&context.target, mode, pointer_alignment),
+            plan.select(&context.target, placement, pointer_alignment),
             options,
         )?)
     };
-    let [copying, in_place] = Mode::ALL.map(|mode| {
-        let runs = mode == Mode::Copying || plan.runs_in_place();
-        let is_wanted = wanted.is_none_or(|wanted| wanted == mode);
-        (runs && is_wanted).then(|| selected(mode)).transpose()
+    let [out_of_place, in_place] = Placement::ALL.map(|placement| {
+        let runs = placement == Placement::OutOfPlace || plan.runs_in_place();
+        let is_wanted = wanted.is_none_or(|wanted| wanted == placement);
+        (runs && is_wanted).then(|| selected(placement)).transpose()
     });
-    Ok([copying?, in_place?])
+    Ok([out_of_place?, in_place?])
 }
 
 #[cfg(test)]
@@ -283,7 +293,7 @@ mod tests {
             let found = Dispatches::at(input.map(Address), Address(output));
             let expected = Dispatches {
                 pointer_alignment,
-                mode: Some(Mode::new(in_place)),
+                placement: Some(Placement::new(in_place)),
             };
             assert_eq!(found, expected, "{input:?} {output}");
         }

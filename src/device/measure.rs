@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::cuda::select::Candidate;
 use crate::cuda::{
-    load, Addresses, Context, Graph, Launch, Loaded, LoadedKernel, Memory, Mode, Stream,
+    load, Addresses, Context, Graph, Launch, Loaded, LoadedKernel, Memory, Placement, Stream,
 };
 use crate::desc::OperatorDesc;
 use crate::device::operator::{bytes_of_element, Operator};
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::operator_plan::OperatorPlan;
 use crate::options::{CompileOptions, Specialize};
 
-/// Kernels of each mode that are timed, and how often.
+/// Kernels of each placement that are timed, and how often.
 const MEASURED: usize = 4;
 const ROUNDS: u32 = 4;
 /// Another kernel replaces the one with the lowest estimate only if its time is below this share. A smaller difference is
@@ -35,9 +35,9 @@ pub(crate) fn fastest(
     context: &Arc<Context>,
     options: CompileOptions,
     pointer_alignment: u32,
-    mode: Mode,
+    placement: Placement,
 ) -> Option<(Loaded, Vec<Candidate>)> {
-    let candidates = plan.candidates(&context.target, mode);
+    let candidates = plan.candidates(&context.target, placement);
     candidates.first()?;
     let mut measured = Vec::new();
     // The fastest of the first candidates that accept pointers at multiples of `alignment`, timed with pointers `past`
@@ -55,7 +55,7 @@ pub(crate) fn fastest(
             generic,
         )
         .ok()?;
-        let times = times(operator, context, mode, past, ROUNDS, &loaded).ok()?;
+        let times = times(operator, context, placement, past, ROUNDS, &loaded).ok()?;
         timed
             .iter_mut()
             .zip(times)
@@ -86,7 +86,7 @@ fn chosen(timed: &[Candidate]) -> Option<&Candidate> {
 pub(crate) fn times(
     operator: &Operator,
     context: &Arc<Context>,
-    mode: Mode,
+    placement: Placement,
     past: u32,
     rounds: u32,
     loaded: &Loaded,
@@ -95,7 +95,7 @@ pub(crate) fn times(
         input,
         output,
         lengths,
-    } = Tensors::new(operator, mode);
+    } = Tensors::new(operator, placement);
     let past = u64::from(past);
     let [input, output] = [input, output].map(|bytes| {
         if bytes == 0 {
@@ -167,7 +167,7 @@ pub(crate) fn times(
     loaded.iter().map(time).collect()
 }
 
-/// The memory of an operator's tensors in a mode.
+/// The memory of an operator's tensors in a placement.
 struct Tensors {
     /// Bytes of the first input: 0 if there is none, or if it is the output.
     input: u64,
@@ -177,7 +177,7 @@ struct Tensors {
 }
 
 impl Tensors {
-    fn new(operator: &Operator, mode: Mode) -> Self {
+    fn new(operator: &Operator, placement: Placement) -> Self {
         let output = operator.desc.output_tensor().total_tensor_size_in_bytes;
         let OperatorDesc::ReverseSubsequences(desc) = &*operator.desc else {
             return Self {
@@ -186,7 +186,7 @@ impl Tensors {
                 lengths: None,
             };
         };
-        let input = if mode == Mode::Copying {
+        let input = if placement == Placement::OutOfPlace {
             desc.input_tensor.total_tensor_size_in_bytes
         } else {
             0
@@ -229,7 +229,7 @@ mod tests {
     fn another_kernel_is_chosen_only_if_it_is_clearly_faster() {
         let desc = dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8);
         let plan = Device::cpu().create_operator(desc).expect("right").plan();
-        let mut timed = plan.candidates(&GpuTarget::NAMED[0].1, Mode::Copying);
+        let mut timed = plan.candidates(&GpuTarget::NAMED[0].1, Placement::OutOfPlace);
         timed.truncate(2);
         for (time, is_other) in [(101, false), (98, false), (96, true)] {
             timed[0].time = Some(Duration::from_micros(100));
@@ -245,8 +245,8 @@ mod tests {
             let mut desc = dml_cuda_testing::lanes(TensorDataType::Float32, 2, 8);
             desc.sequence_lengths_tensor = crate::BufferTensorDesc::packed(data_type, &[2, 1]);
             let operator = Device::cpu().create_operator(desc).expect("right");
-            for (mode, input) in [(Mode::Copying, 64), (Mode::InPlace, 0)] {
-                let found = Tensors::new(&operator, mode);
+            for (placement, input) in [(Placement::OutOfPlace, 64), (Placement::InPlace, 0)] {
+                let found = Tensors::new(&operator, placement);
                 let (bytes, values) = found.lengths.expect("lengths");
                 assert_eq!(
                     (found.input, found.output, bytes),

@@ -109,7 +109,7 @@ pub(crate) struct Inner {
     pub options: CompileOptions,
     /// Queues its kernels; `None` on the CPU.
     pub launcher: Option<Launcher>,
-    /// The kernels that were timed to choose them, in the order of `Mode::ALL`.
+    /// The kernels that were timed to choose them, in the order of `Placement::ALL`.
     pub measured: [Vec<Candidate>; 2],
 }
 

@@ -12,7 +12,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("address", ""),
     ("text", ""),
     ("trace", ""),
-    ("mode", ""),
+    ("placement", ""),
     ("options", "address text"),
     ("desc", "text"),
     ("validate", "desc text"),
@@ -22,29 +22,29 @@ const LAYERS: &[(&str, &str)] = &[
     ("cuda::target", "text"),
     ("error", "options desc validate lowering::range cuda::target"),
     ("cuda::parameters", "desc"),
-    ("cuda::kernels", "mode cuda::parameters"),
+    ("cuda::kernels", "placement cuda::parameters"),
     ("cuda::launch", "cuda::kernels"),
     ("cuda::tuning", ""),
-    ("cuda::estimate", "mode cuda::launch cuda::target cuda::tuning"),
+    ("cuda::estimate", "placement cuda::launch cuda::target cuda::tuning"),
     ("cuda::costs", "cuda::estimate"),
     ("cuda::specialize", "cuda::kernels"),
     (
         "cuda::select",
-        "mode plan cuda::costs cuda::estimate cuda::kernels cuda::launch cuda::parameters cuda::target cuda::tuning",
+        "placement plan cuda::costs cuda::estimate cuda::kernels cuda::launch cuda::parameters cuda::target cuda::tuning",
     ),
     ("cuda::driver", "address options error cuda::kernels cuda::launch cuda::specialize cuda::target"),
-    ("cuda::launcher", "mode options error cuda::driver cuda::launch"),
-    ("cuda", "mode cuda::driver cuda::kernels cuda::launch cuda::launcher cuda::select cuda::target"),
-    ("operator_plan", "mode desc plan cpu error cuda::launch cuda::select cuda::target"),
+    ("cuda::launcher", "placement options error cuda::driver cuda::launch"),
+    ("cuda", "placement cuda::driver cuda::kernels cuda::launch cuda::launcher cuda::select cuda::target"),
+    ("operator_plan", "placement desc plan cpu error cuda::launch cuda::select cuda::target"),
     (
         "device",
-        "mode options address trace desc validate error operator_plan cuda cuda::driver cuda::launch \
+        "placement options address trace desc validate error operator_plan cuda cuda::driver cuda::launch \
          cuda::launcher cuda::select",
     ),
-    ("dispatch", "mode address trace desc cpu error device cuda cuda::driver cuda::launch"),
+    ("dispatch", "placement address trace desc cpu error device cuda cuda::driver cuda::launch"),
     ("lowering", "address options desc error device dispatch lowering::range"),
     ("ops", "desc error device dispatch"),
-    ("explain", "mode options error device plan operator_plan cuda::launch cuda::select cuda::target"),
+    ("explain", "placement options error device plan operator_plan cuda::launch cuda::select cuda::target"),
 ];
 
 /// The library's files without comments, texts and unit tests, by their module path: `cuda::select::strips`.

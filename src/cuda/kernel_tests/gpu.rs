@@ -1,7 +1,7 @@
 //! Runs kernels on the GPU, with guard bytes around every tensor.
 
 use super::{check, report, work, Machine, Wanted};
-use crate::cuda::{load, load_briefly, Addresses, GpuTarget, Launch, Launcher, Mode, Stream};
+use crate::cuda::{load, load_briefly, Addresses, GpuTarget, Launch, Launcher, Placement, Stream};
 use crate::desc::MAX_INPUTS;
 use crate::dml_cuda_testing::cases::{self, Case};
 use crate::dml_cuda_testing::{self, GUARD, POISON};
@@ -96,7 +96,7 @@ impl Machine for Gpu {
             output: output.address(),
         };
         // SAFETY: the buffers are as large as the case's tensors, and live longer than the work.
-        unsafe { launcher.launch(&addresses, Mode::Copying, self.stream.handle()) }
+        unsafe { launcher.launch(&addresses, Placement::OutOfPlace, self.stream.handle()) }
             .map_err(|error| error.to_string())?;
         self.stream
             .synchronize()

@@ -2,7 +2,7 @@
 //! rows.
 
 use super::layout::parameters::{dim, dim_in_units};
-use super::layout::work::Side;
+use super::layout::traffic::Side;
 use super::layout::{are_adjacent, Candidates, Layout, NOT_IN_PLACE, NO_ROW};
 use super::segments::per_block;
 use super::{grid, reject_if, RejectReason};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::estimate_tests::plan;
-use super::layout::work::Side;
+use super::layout::traffic::Side;
 use super::layout::Layout;
 use super::{fill_value_sequence, reverse_subsequences as reverse, Candidate};
 use crate::cuda::launch::Launch;
@@ -12,7 +12,7 @@ use crate::cuda::parameters::fill::FillStrided;
 use crate::cuda::parameters::lanes::Lanes;
 use crate::cuda::parameters::rows::RowTiles;
 use crate::cuda::parameters::segments::Segments;
-use crate::cuda::{GpuTarget, Mode};
+use crate::cuda::{GpuTarget, Placement};
 use crate::desc::{BufferTensorDesc, FillValueSequenceDesc, ScalarUnion, TensorDataType};
 use crate::plan::reverse_plan::{Dimension, Plan};
 
@@ -85,7 +85,7 @@ pub(super) fn assert_near(found: f64, counted: f64, part: f64, what: &str) {
     );
 }
 
-/// A kernel's name without its mode and unit.
+/// A kernel's name without its placement and unit.
 pub(super) fn family(name: &str) -> &str {
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_')
         .trim_end_matches("_in_place")
@@ -148,7 +148,7 @@ fn memory_is_the_sectors_of_all_elements() {
                 .count() as u64
         });
         let target = target();
-        let layout = Layout::new(&plan, Mode::Copying, &target);
+        let layout = Layout::new(&plan, Placement::OutOfPlace, &target);
         let found = layout.work();
         let moved = 32.0 * (input + output + (2.0 * pairs - input) + (output - whole)) + lengths;
         assert_near(found.bytes, moved, 0.06, &format!("{fields}: bytes"));
@@ -205,7 +205,7 @@ fn memory_is_the_sectors_of_all_elements() {
             read += 2.0 * count(below.iter().map(|byte| byte / 64)) as f64;
             written += count(below.iter().map(|byte| byte / 32)) as f64;
         }
-        let layout = Layout::new(&plan, Mode::InPlace, &target);
+        let layout = Layout::new(&plan, Placement::InPlace, &target);
         assert_near(
             layout.moving(),
             moving / 200.0 / all.len() as f64,
@@ -245,7 +245,7 @@ fn few(segments: u64, fitting: u64) -> u64 {
 fn blocks_and_rounds(
     plan: &Plan,
     all: &[Element],
-    mode: Mode,
+    placement: Placement,
     found: &Candidate,
 ) -> Option<(u64, Option<f64>)> {
     let (name, grid) = (found.launch.entry.name, found.launch.grid);
@@ -261,7 +261,7 @@ fn blocks_and_rounds(
         u64::from(grid.threads),
         u64::from(plan.axis.size),
     );
-    let copies = mode == Mode::Copying;
+    let copies = placement == Placement::OutOfPlace;
     // In place, pairs of units.
     let items: Vec<&Element> = all
         .iter()
@@ -413,17 +413,17 @@ fn grids_have_a_thread_for_each_item() {
     for fields in LAYOUTS.iter().map(|(fields, _)| *fields).chain(SHORT) {
         let plan = plan(&fields.split(',').collect::<Vec<_>>());
         let all = elements(&plan);
-        for mode in Mode::ALL
+        for placement in Placement::ALL
             .into_iter()
-            .filter(|mode| *mode == Mode::Copying || plan.in_place)
+            .filter(|placement| *placement == Placement::OutOfPlace || plan.in_place)
         {
-            for found in reverse::candidates(&plan, &target(), mode) {
+            for found in reverse::candidates(&plan, &target(), placement) {
                 let name = found.launch.entry.name;
                 // A kernel that copies in place does what it does apart.
                 let of = if name.contains("in_place") {
-                    Mode::InPlace
+                    Placement::InPlace
                 } else {
-                    Mode::Copying
+                    Placement::OutOfPlace
                 };
                 let Some((blocks, rounds)) = blocks_and_rounds(&plan, &all, of, &found) else {
                     continue;
@@ -454,7 +454,7 @@ fn warps_access_the_sectors_of_their_elements() {
         let mut all = elements(&plan);
         all.sort_by_key(|element| element.bytes[1]);
         let target = target();
-        let layout = Layout::new(&plan, Mode::Copying, &target);
+        let layout = Layout::new(&plan, Placement::OutOfPlace, &target);
         for (side, n) in [(Side::Input, 0), (Side::Output, 1)] {
             let counted = mean(&plan, false, |begin| {
                 all.chunks(32)
@@ -491,7 +491,8 @@ fn lengths_that_are_apart_are_loaded_one_by_one() {
             .map(|warp| count(warp.iter().map(sector)) - 1)
             .sum();
         let counted = are_apart * (more - count(all.iter().map(sector)).min(more)) as f64;
-        let found = Layout::new(&plan, Mode::Copying, &target).lengths_missed(plan.width, 1);
+        let found =
+            Layout::new(&plan, Placement::OutOfPlace, &target).lengths_missed(plan.width, 1);
         assert_near(found, counted, 0.01, fields);
     }
 }
@@ -507,7 +508,7 @@ fn sectors_stay_in_the_cache_where_the_axis_is_inside() {
         ("2,4096x8x2,1,1x8192x4096,16x2x1,4096x1x2", 0.0),
     ] {
         let plan = plan(&fields.split(',').collect::<Vec<_>>());
-        let layout = Layout::new(&plan, Mode::Copying, &target);
+        let layout = Layout::new(&plan, Placement::OutOfPlace, &target);
         let accesses = layout.accesses(Side::Input, plan.width, 1, true);
         let all = layout.again(Side::Input, accesses);
         assert!(all > 0.0);
@@ -528,8 +529,8 @@ fn strips_move_the_sectors_of_each() {
         let plan = plan(&fields.split(',').collect::<Vec<_>>());
         let all = elements(&plan);
         let target = target();
-        let layout = Layout::new(&plan, Mode::Copying, &target);
-        for found in reverse::candidates(&plan, &target, Mode::Copying) {
+        let layout = Layout::new(&plan, Placement::OutOfPlace, &target);
+        for found in reverse::candidates(&plan, &target, Placement::OutOfPlace) {
             if !found.variant.0.starts_with("strips")
                 || found.launch.access < 4
                 || found.launch.alignment < 4
@@ -576,13 +577,16 @@ fn tiles_move_the_sectors_of_each() {
         "4,3x16x48,1,768x48x1,768x48x1,3x1x1",
         "1,64x400,0,400x1,400x1,1x1",
     ];
-    for (fields, mode) in fields
+    for (fields, placement) in fields
         .into_iter()
-        .flat_map(|fields| Mode::ALL.map(|mode| (fields, mode)))
+        .flat_map(|fields| Placement::ALL.map(|placement| (fields, placement)))
     {
         let plan = plan(&fields.split(',').collect::<Vec<_>>());
-        let (all, moving) = (elements(&plan), Layout::new(&plan, mode, &target).moving());
-        for found in reverse::candidates(&plan, &target, mode) {
+        let (all, moving) = (
+            elements(&plan),
+            Layout::new(&plan, placement, &target).moving(),
+        );
+        for found in reverse::candidates(&plan, &target, placement) {
             let name = found.launch.entry.name;
             if !name.starts_with("reverse_row_tiles") && !name.starts_with("reverse_single_rows") {
                 continue;
@@ -591,7 +595,7 @@ fn tiles_move_the_sectors_of_each() {
             let [rows, bytes] = [params.rows_per_tile, params.tile_row_bytes].map(u64::from);
             let tile = |element: &Element| {
                 let behind = u64::from(plan.axis.size) - 1 - element.t;
-                let is_behind = mode == Mode::InPlace && behind < element.t;
+                let is_behind = placement == Placement::InPlace && behind < element.t;
                 let t = if is_behind { behind } else { element.t };
                 (
                     element.row,

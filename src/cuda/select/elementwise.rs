@@ -1,7 +1,7 @@
 //! reverse_elementwise.cu: units of one element or up to 16 bytes, at any strides.
 
 use super::layout::parameters::dim_in_units;
-use super::layout::work::Side;
+use super::layout::traffic::Side;
 use super::layout::{is_contiguous, Candidates, Layout, NOT_DIVIDED, NO_BLOCK};
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::estimate::Work;

@@ -12,7 +12,7 @@ use std::io::Read;
 use super::{reverse_subsequences as reverse, Candidate};
 use crate::cuda::estimate;
 use crate::cuda::launch::Grid;
-use crate::cuda::{GpuTarget, Launch, Mode};
+use crate::cuda::{GpuTarget, Launch, Placement};
 use crate::desc::{BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 use crate::dml_cuda_testing::repository;
 use crate::explain::{explain_plan, Outcome};
@@ -90,7 +90,7 @@ fn recorded() -> Vec<(String, GpuTarget, String)> {
     files.into_iter().map(read).collect()
 }
 
-/// The lines of recorded times, by layout: the mode, and the kernel, its variant and its alignment with the time.
+/// The lines of recorded times, by layout: the placement, and the kernel, its variant and its alignment with the time.
 type Times<'a> = HashMap<&'a str, Vec<(&'a str, [&'a str; 3], f64)>>;
 
 fn times(text: &str) -> Times<'_> {
@@ -119,7 +119,7 @@ fn what_is_chosen_is_near_the_fastest_of_the_recorded_times() {
     for (_, target, text) in recorded() {
         for (layout, times) in times(&text) {
             let plan = plan(&layout.split(',').collect::<Vec<_>>());
-            for (n, (mode, name)) in Mode::ALL
+            for (n, (placement, name)) in Placement::ALL
                 .into_iter()
                 .zip(["copying", "in place"])
                 .enumerate()
@@ -128,7 +128,7 @@ fn what_is_chosen_is_near_the_fastest_of_the_recorded_times() {
                 let Some(best) = of_mode().map(|(.., time)| *time).min_by(f64::total_cmp) else {
                     continue;
                 };
-                let chosen = reverse::candidates(&plan, &target, mode)
+                let chosen = reverse::candidates(&plan, &target, placement)
                     .into_iter()
                     .find_map(|found| {
                         let alignment = found.launch.alignment.to_string();
@@ -146,22 +146,22 @@ fn what_is_chosen_is_near_the_fastest_of_the_recorded_times() {
             }
         }
     }
-    for (n, mode) in ["copying", "in place"].iter().enumerate() {
+    for (n, placement) in ["copying", "in place"].iter().enumerate() {
         let mean = loss[n] / f64::from(count[n]);
         println!(
-            "{mode}: {} layouts, the chosen kernel takes {mean:.4} times the time of the fastest",
+            "{placement}: {} layouts, the chosen kernel takes {mean:.4} times the time of the fastest",
             count[n]
         );
         assert!(
             count[n] > 1000 && mean <= 1.025,
-            "{mode}: {mean} of {} layouts",
+            "{placement}: {mean} of {} layouts",
             count[n]
         );
     }
 }
 
 /// A change that moves a choice needs times of a GPU: CONTRIBUTING.md. The golden file has a line for each file of
-/// times and mode, and in it a hash of the choice for each layout. `UPDATE_GOLDEN=1 cargo test --lib choices` writes
+/// times and placement, and in it a hash of the choice for each layout. `UPDATE_GOLDEN=1 cargo test --lib choices` writes
 /// it.
 #[test]
 fn choices_for_recorded_layouts_are_those_of_the_golden_file() {
@@ -171,7 +171,7 @@ fn choices_for_recorded_layouts_are_those_of_the_golden_file() {
     for (file, target, text) in recorded() {
         let mut layouts: Vec<&str> = times(&text).into_keys().collect();
         layouts.sort_unstable();
-        for (mode, name) in Mode::ALL.into_iter().zip(["copying", "in place"]) {
+        for (placement, name) in Placement::ALL.into_iter().zip(["copying", "in place"]) {
             let place = format!("{file}, {name}:");
             let before = golden
                 .lines()
@@ -182,7 +182,7 @@ fn choices_for_recorded_layouts_are_those_of_the_golden_file() {
             for layout in &layouts {
                 let plan = plan(&layout.split(',').collect::<Vec<_>>());
                 let (mut chosen, mut least) = (String::new(), u32::MAX);
-                for candidate in reverse::candidates(&plan, &target, mode) {
+                for candidate in reverse::candidates(&plan, &target, placement) {
                     // For aligned pointers, then for more.
                     if candidate.launch.alignment < least {
                         least = candidate.launch.alignment;
@@ -225,17 +225,19 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
     for layout in layouts.into_iter().step_by(2).take(300) {
         let plan = plan(&layout.split(',').collect::<Vec<_>>());
         for (name, target) in GpuTarget::NAMED {
-            for (mode, pointers) in Mode::ALL
+            for (placement, pointers) in Placement::ALL
                 .into_iter()
-                .flat_map(|mode| [16, 0].map(|pointers| (mode, pointers)))
+                .flat_map(|placement| [16, 0].map(|pointers| (placement, pointers)))
             {
-                let what =
-                    format!("{layout} on {name} {mode:?}, pointers at multiples of {pointers}");
-                let launches = reverse::select(&plan, target, mode, pointers);
-                let candidates = reverse::candidates(&plan, target, mode);
+                let what = format!(
+                    "{layout} on {name} {placement:?}, pointers at multiples of {pointers}"
+                );
+                let launches = reverse::select(&plan, target, placement, pointers);
+                let candidates = reverse::candidates(&plan, target, placement);
                 let operator = OperatorPlan::ReverseSubsequences(plan.clone());
                 let explained = explain_plan(&operator, target, CompileOptions::default()).modes;
-                let runs = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
+                let runs =
+                    placement == Placement::OutOfPlace || plan.in_place && plan.axis.size > 1;
                 assert_eq!(
                     (launches.is_empty(), candidates.is_empty()),
                     (!runs, !runs),
@@ -246,7 +248,7 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                     "{what}"
                 );
                 // No kernel is faster than the memory, even on a GPU that was not measured.
-                let layouts = reverse::layouts(&plan, target, mode);
+                let layouts = reverse::layouts(&plan, target, placement);
                 let least = layouts
                     .iter()
                     .map(|layout| layout.work().bytes)
@@ -278,12 +280,12 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                         .expect("itself");
                     assert_eq!(*launch, first.launch, "{what}");
                     // The launches for any pointers begin with those for aligned ones.
-                    let shown = &explained[mode as usize].kernels[n];
+                    let shown = &explained[placement as usize].kernels[n];
                     let is_chosen = matches!(&shown.outcome, Outcome::Chosen(of) if of.alignment == launch.alignment);
                     let is_it =
                         shown.kernel == launch.entry.name && shown.variant == first.variant();
                     assert!(is_chosen && is_it, "{what}: {first:?}");
-                    let count = explained[mode as usize].launches().count();
+                    let count = explained[placement as usize].launches().count();
                     assert!(pointers > 0 || count == launches.len(), "{what}");
                     least = launch.alignment;
                     let Grid {
@@ -358,7 +360,7 @@ fn sectors_that_the_l1_cache_loses_are_missed_again() {
         ),
     ] {
         let plan = plan(&fields.split(',').collect::<Vec<_>>());
-        let candidates = reverse::candidates(&plan, &target, Mode::Copying);
+        let candidates = reverse::candidates(&plan, &target, Placement::OutOfPlace);
         let found: Vec<f64> = candidates
             .iter()
             .filter(|found| found.launch.entry.name.starts_with("reverse_elementwise"))
@@ -388,7 +390,7 @@ fn offsets_near_the_largest_do_not_overflow() {
     ]);
     for (name, target) in GpuTarget::NAMED {
         assert!(
-            !reverse::candidates(&plan, target, Mode::Copying).is_empty(),
+            !reverse::candidates(&plan, target, Placement::OutOfPlace).is_empty(),
             "{name}"
         );
     }
@@ -438,7 +440,7 @@ fn transposed_rows_are_long_and_not_reversed() {
     ];
     for (layout, kernel, expected) in cases {
         let plan = plan(&layout.split(',').collect::<Vec<_>>());
-        let launches = reverse::candidates(&plan, &target, Mode::Copying)
+        let launches = reverse::candidates(&plan, &target, Placement::OutOfPlace)
             .into_iter()
             .map(|found| found.launch);
         let of_tiles = |launch: &Launch| {
@@ -461,7 +463,11 @@ fn transposed_rows_are_long_and_not_reversed() {
 fn transposed_tiles_of_one_element_along_a_dimension_scatter() {
     let fields = "8,16x24x7x32x64,3,344064x14336x2048x64x1,5376x7x1x168x86016,16x24x1x1x64";
     let plan = plan(&fields.split(',').collect::<Vec<_>>());
-    let candidates = reverse::candidates(&plan, &"h100".parse().expect("a target"), Mode::Copying);
+    let candidates = reverse::candidates(
+        &plan,
+        &"h100".parse().expect("a target"),
+        Placement::OutOfPlace,
+    );
     let of = candidates
         .iter()
         .find(|found| found.variant() == "8 elements of a row")
@@ -494,8 +500,8 @@ fn terms_of_recorded_layouts() {
     for line in text.lines().skip(1) {
         let columns: Vec<&str> = line.split(',').collect();
         let plan = plan(&columns[1..7]);
-        for (mode, name) in Mode::ALL.into_iter().zip(names) {
-            for found in reverse::candidates(&plan, &target, mode) {
+        for (placement, name) in Placement::ALL.into_iter().zip(names) {
+            for found in reverse::candidates(&plan, &target, placement) {
                 let Candidate {
                     launch,
                     work,
@@ -507,9 +513,9 @@ fn terms_of_recorded_layouts() {
                 let (family, unit) = costs.expect("reversals have costs");
                 // Out-of-place kernels that run in place have the coefficients of out of place.
                 let costs_of = if launch.entry.name.contains("in_place") {
-                    Mode::InPlace
+                    Placement::InPlace
                 } else {
-                    Mode::Copying
+                    Placement::OutOfPlace
                 };
                 let costs = format!("{} {} {unit}", costs_of.of(&names), family.name);
                 let (kernel, variant, alignment) =

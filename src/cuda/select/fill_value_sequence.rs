@@ -10,7 +10,7 @@ use crate::cuda::parameters::fill::*;
 use crate::cuda::parameters::{FastDiv, MAX_DIMS, THREADS};
 use crate::cuda::tuning::fill::*;
 use crate::cuda::tuning::{SECTOR, VEC16};
-use crate::mode::Mode;
+use crate::placement::Placement;
 use crate::plan::fill_plan::{Arithmetic, Dimension, Plan};
 
 const PACKED_ONLY: &str = "FLOAT64 sequences are packed";
@@ -72,7 +72,7 @@ fn packed(plan: &Plan) -> Result<Launch, RejectReason> {
         }] => size,
         _ => return Err("the output is not one contiguous run in the order of its index".into()),
     };
-    let entry = kernels::FILL_PACKED.of_unit(Mode::Copying, width);
+    let entry = kernels::FILL_PACKED.of_unit(Placement::OutOfPlace, width);
     let blocks = blocks(vectors_of_run(count, width, false).into(), 1);
     let (arithmetic, pattern) = (number(arithmetic), pattern(plan, 1));
     let params = FillPacked {
@@ -113,7 +113,7 @@ fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
     )?;
     Ok(strided::<ALIGNED>(
         plan,
-        kernels::FILL_ROWS.of_unit(Mode::Copying, plan.width),
+        kernels::FILL_ROWS.of_unit(Placement::OutOfPlace, plan.width),
         1,
     ))
 }
@@ -125,7 +125,7 @@ fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
     reject_if(run < 2, (text, MIN_ROW_BYTES))?;
     Ok(strided::<false>(
         plan,
-        kernels::FILL_DENSE.of_unit(Mode::Copying, plan.width),
+        kernels::FILL_DENSE.of_unit(Placement::OutOfPlace, plan.width),
         run,
     ))
 }
@@ -135,7 +135,7 @@ fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
     reject_if(plan.arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
     Ok(strided::<false>(
         plan,
-        kernels::FILL_ELEMENTS.of_unit(Mode::Copying, plan.width),
+        kernels::FILL_ELEMENTS.of_unit(Placement::OutOfPlace, plan.width),
         0,
     ))
 }

@@ -1,7 +1,7 @@
 //! reverse_lanes.cu: contiguous lanes, staged whole in shared memory or cut into tiles.
 
 use super::layout::parameters::dim;
-use super::layout::work::LINE;
+use super::layout::traffic::LINE;
 use super::layout::{Candidates, Layout};
 use super::segments::{block_of_groups, less_rounding};
 use super::{grid, reject_if, vectors_of_run, RejectReason};

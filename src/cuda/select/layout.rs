@@ -2,7 +2,7 @@
 //! would do with it, and `parameters` makes what kernels take.
 
 pub(super) mod parameters;
-pub(super) mod work;
+pub(super) mod traffic;
 
 use bytemuck::Pod;
 
@@ -12,7 +12,7 @@ use crate::cuda::kernels::{Entry, Family};
 use crate::cuda::launch::{words, Launch};
 use crate::cuda::parameters::elementwise;
 use crate::cuda::target::GpuTarget;
-use crate::mode::Mode;
+use crate::placement::Placement;
 use crate::plan::reverse_plan::{Dimension, Plan};
 
 pub(super) const NO_ROW: &str = "there are no interleaved lanes";
@@ -46,7 +46,7 @@ struct Traffic {
     missed_parts: [[f64; 2]; 2],
 }
 
-/// A layout in one mode, and the GPU that kernels are selected for.
+/// A layout in one placement, and the GPU that kernels are selected for.
 pub(super) struct Layout<'a> {
     /// Bytes of an element.
     pub width: u32,
@@ -55,13 +55,13 @@ pub(super) struct Layout<'a> {
     /// All but the axis, outermost in the output's memory first.
     pub dimensions: &'a [Dimension],
     pub input_bytes: u64,
-    pub mode: Mode,
+    pub placement: Placement,
     pub target: &'a GpuTarget,
     traffic: Traffic,
 }
 
 impl<'a> Layout<'a> {
-    pub fn new(plan: &'a Plan, mode: Mode, target: &'a GpuTarget) -> Self {
+    pub fn new(plan: &'a Plan, placement: Placement, target: &'a GpuTarget) -> Self {
         let &Plan {
             width,
             wide_lengths,
@@ -77,7 +77,7 @@ impl<'a> Layout<'a> {
             axis,
             dimensions,
             input_bytes,
-            mode,
+            placement,
             target,
             traffic,
         };
@@ -103,7 +103,7 @@ impl<'a> Layout<'a> {
     }
 
     pub fn in_place(&self) -> bool {
-        self.mode == Mode::InPlace
+        self.placement == Placement::InPlace
     }
 
     /// The dimension, if any, of a contiguous block that moves as one, with one length.
@@ -177,7 +177,7 @@ impl<'a> Layout<'a> {
     /// The entry point of a family for units of `unit` bytes.
     pub fn entry(&self, family: &Family, unit: u32) -> Result<Entry, RejectReason> {
         family
-            .find(self.mode, unit)
+            .find(self.placement, unit)
             .ok_or("it is not built for units of that width".into())
     }
 
@@ -259,7 +259,7 @@ impl Candidates {
         params: impl FnOnce() -> P,
     ) -> Result<(), RejectReason> {
         let terms = estimate::terms(&work, launch.grid, layout.target);
-        let microseconds = estimate::microseconds(costs.of(layout.mode, unit), &terms);
+        let microseconds = estimate::microseconds(costs.of(layout.placement, unit), &terms);
         let (microseconds, costs) = (Some(microseconds), Some((costs, unit)));
         let is_faster = |other: &Candidate| {
             other.launch.alignment <= launch.alignment && other.microseconds <= microseconds

@@ -12,7 +12,7 @@ use crate::cuda::parameters::{
     clusters::Clusters, columns::*, elementwise::*, lanes::Lanes, rows::*,
 };
 use crate::cuda::parameters::{segments::Segments, strips::Strips, Reverse, ReverseDim};
-use crate::cuda::{GpuTarget, Mode};
+use crate::cuda::{GpuTarget, Placement};
 use crate::plan::reverse_plan::Plan;
 
 /// Layouts that are contiguous along different dimensions, and short lanes.
@@ -232,9 +232,9 @@ fn parameters_describe_all_elements() {
             .iter_mut()
             .for_each(|blocks| blocks.wide_lengths = n % 2 == 0);
         let all = elements(&plan);
-        for found in Mode::ALL
+        for found in Placement::ALL
             .into_iter()
-            .flat_map(|mode| reverse::candidates(&plan, &target(), mode))
+            .flat_map(|placement| reverse::candidates(&plan, &target(), placement))
         {
             let name = found.launch.entry.name;
             let kernel = family(name);
@@ -310,7 +310,7 @@ fn shared_memory_may_be_full() {
     ];
     for (fields, _) in LAYOUTS {
         let plan = plan(&fields.split(',').collect::<Vec<_>>());
-        for found in reverse::candidates(&plan, &target(), Mode::Copying) {
+        for found in reverse::candidates(&plan, &target(), Placement::OutOfPlace) {
             let (name, shared) = (found.launch.entry.name, found.launch.grid.shared);
             let is_limited = families.iter().any(|of| {
                 name.strip_prefix("reverse_")
@@ -335,7 +335,7 @@ fn shared_memory_may_be_full() {
                             found.costs.map(|of| of.1),
                         )
                     };
-                    let found = reverse::candidates(&plan, &target, Mode::Copying);
+                    let found = reverse::candidates(&plan, &target, Placement::OutOfPlace);
                     assert_eq!(
                         found.iter().any(of),
                         runs,
@@ -357,8 +357,8 @@ fn ends_of_short_lanes_are_stored_together() {
             plan.dimensions[0].out_stride * plan.width,
             target(),
         );
-        let layout = Layout::new(&plan, Mode::Copying, &target);
-        for found in reverse::candidates(&plan, &target, Mode::Copying) {
+        let layout = Layout::new(&plan, Placement::OutOfPlace, &target);
+        for found in reverse::candidates(&plan, &target, Placement::OutOfPlace) {
             if found.launch.entry.name.starts_with("reverse_lanes") {
                 let lanes = 32 >> read::<Lanes>(&found.launch).group_size_log2.min(5);
                 let lines =
@@ -378,75 +378,80 @@ fn ends_of_short_lanes_are_stored_together() {
     }
 }
 
-/// Kernels that cannot run a layout, or that can at an exact limit: its fields, the mode, the kernel, and why not.
+/// Kernels that cannot run a layout, or that can at an exact limit: its fields, the placement, the kernel, and why not.
 #[test]
 fn limits_are_exact() {
     let cases = [
         (
             "4,6x16,0,16x1,20x1,1x16",
-            Mode::Copying,
+            Placement::OutOfPlace,
             "reverse_columns",
             "rows of lanes are not adjacent in memory",
         ),
         (
             "4,6x8,0,20x1,20x1,1x8",
-            Mode::Copying,
+            Placement::OutOfPlace,
             "reverse_thread_columns",
             "",
         ),
-        ("1,4294966271,0,1,1,1", Mode::Copying, "reverse_small", ""),
+        (
+            "1,4294966271,0,1,1,1",
+            Placement::OutOfPlace,
+            "reverse_small",
+            "",
+        ),
         (
             "4,2x1200000000,0,1200000000x1,1200000000x1,1x1",
-            Mode::Copying,
+            Placement::OutOfPlace,
             "reverse_row_tiles",
             "a row has 4 GiB or more",
         ),
         (
             "8,9x20,0,20x1,20x1,1x1",
-            Mode::Copying,
+            Placement::OutOfPlace,
             "reverse_row_tiles",
             "its units have at most 4 bytes",
         ),
         (
             "2,6x16,0,17x1,17x1,1x1",
-            Mode::Copying,
+            Placement::OutOfPlace,
             "reverse_row_tiles",
             "a tile has a single row",
         ),
         (
             "2,6x15,0,24x1,24x1,1x1",
-            Mode::Copying,
+            Placement::OutOfPlace,
             "reverse_single_rows",
             "a row is shorter than 32 bytes",
         ),
         (
             "2,6x16,0,17x1,17x1,1x1",
-            Mode::Copying,
+            Placement::OutOfPlace,
             "reverse_single_rows",
             "",
         ),
         (
             "1,6x255,0,256x1,256x1,1x1",
-            Mode::InPlace,
+            Placement::InPlace,
             "reverse_row_tiles_in_place",
             "rows that are not adjacent have fewer than 256 bytes",
         ),
         (
             "4,6x16,0,16x1,16x1,1x16",
-            Mode::InPlace,
+            Placement::InPlace,
             "reverse_transposed",
             "it does not run in place",
         ),
         (
             "4,6x16,0,16x1,16x1,1x16",
-            Mode::InPlace,
+            Placement::InPlace,
             "reverse_long_lanes_in_place",
             "the axis is not contiguous",
         ),
     ];
-    for (fields, mode, kernel, reason) in cases {
+    for (fields, placement, kernel, reason) in cases {
         let plan = plan(&fields.split(',').collect::<Vec<_>>());
-        let rejected = reverse::rejected(&plan, &target(), mode);
+        let rejected = reverse::rejected(&plan, &target(), placement);
         let found = rejected
             .iter()
             .find(|(name, _)| name == kernel)

@@ -9,7 +9,7 @@ use crate::cuda::parameters::transposed::SMALL_TILE;
 use crate::cuda::target::GpuTarget;
 use crate::cuda::tuning::columns::THREADS_OF_COLUMNS;
 use crate::cuda::tuning::transposed::ALONG_OUTPUT;
-use crate::mode::Mode;
+use crate::placement::Placement;
 use crate::plan::reverse_plan::Plan;
 
 /// A kernel family, or one unit of it. `add` adds the candidate of a variant, if it can run a layout.
@@ -71,23 +71,27 @@ const ELEMENT_KERNELS: &[Kernel] = &[
 
 /// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
 /// place there are none for lanes of one element, which do not move, and the same again for kernels that copy.
-pub(super) fn layouts<'a>(plan: &'a Plan, target: &'a GpuTarget, mode: Mode) -> Vec<Layout<'a>> {
+pub(super) fn layouts<'a>(
+    plan: &'a Plan,
+    target: &'a GpuTarget,
+    placement: Placement,
+) -> Vec<Layout<'a>> {
     let blocks = plan
         .blocks_as_elements
         .as_deref()
         .filter(|blocks| blocks.width.is_power_of_two());
     let plans = || [plan].into_iter().chain(blocks);
-    let moves = mode == Mode::Copying || plan.in_place && plan.axis.size > 1;
+    let moves = placement == Placement::OutOfPlace || plan.in_place && plan.axis.size > 1;
     let mut layouts: Vec<_> = plans()
         .filter(|_| moves)
-        .map(|plan| Layout::new(plan, mode, target))
+        .map(|plan| Layout::new(plan, placement, target))
         .collect();
     let copied = plans()
         .zip(&layouts)
         .filter(|(_, of)| of.in_place() && of.may_be_copied_in_place());
     layouts.extend(
         copied
-            .map(|(plan, _)| Layout::new(plan, Mode::Copying, target))
+            .map(|(plan, _)| Layout::new(plan, Placement::OutOfPlace, target))
             .collect::<Vec<_>>(),
     );
     layouts
@@ -123,8 +127,8 @@ fn find(
 }
 
 /// Every candidate, from the lowest estimate on.
-pub(crate) fn candidates(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Candidate> {
-    find(&layouts(plan, target, mode), false, |_, _| ()).sorted()
+pub(crate) fn candidates(plan: &Plan, target: &GpuTarget, placement: Placement) -> Vec<Candidate> {
+    find(&layouts(plan, target, placement), false, |_, _| ()).sorted()
 }
 
 /// The launches for pointers at multiples of `pointer_alignment`: the lowest estimate, then the lowest of those that
@@ -132,32 +136,38 @@ pub(crate) fn candidates(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<Can
 pub(crate) fn select(
     plan: &Plan,
     target: &GpuTarget,
-    mode: Mode,
+    placement: Placement,
     pointer_alignment: u32,
 ) -> Vec<Launch> {
-    let candidates = find(&layouts(plan, target, mode), true, |_, _| ()).sorted();
+    let candidates = find(&layouts(plan, target, placement), true, |_, _| ()).sorted();
     chosen(candidates.into_iter(), pointer_alignment.max(plan.width))
         .map(|chosen| chosen.launch)
         .collect()
 }
 
 /// The kernels that cannot run the plan.
-pub(crate) fn rejected(plan: &Plan, target: &GpuTarget, mode: Mode) -> Vec<(String, RejectReason)> {
+pub(crate) fn rejected(
+    plan: &Plan,
+    target: &GpuTarget,
+    placement: Placement,
+) -> Vec<(String, RejectReason)> {
     // Without a reason, a kernel can.
     let mut kernels: Vec<(&str, Option<RejectReason>)> = Vec::new();
-    find(&layouts(plan, target, mode), true, |name, result| {
-        match (kernels.iter_mut().find(|(of, _)| *of == name), result) {
+    find(
+        &layouts(plan, target, placement),
+        true,
+        |name, result| match (kernels.iter_mut().find(|(of, _)| *of == name), result) {
             (None, result) => kernels.push((name, result.err())),
             (Some((_, reason)), Ok(())) => *reason = None,
             (Some((_, Some(last))), Err(reason)) if reason != NOT_DIVIDED.into() => *last = reason,
             (Some(_), Err(_)) => {}
-        }
-    });
+        },
+    );
     let rejected = kernels
         .into_iter()
         .filter_map(|(name, reason)| Some((name, reason?)));
     let named = rejected.map(|(name, reason)| {
-        let is_in_place = mode == Mode::InPlace && reason != NOT_IN_PLACE.into()
+        let is_in_place = placement == Placement::InPlace && reason != NOT_IN_PLACE.into()
             || reason == ONLY_IN_PLACE.into();
         (
             format!("{name}{}", if is_in_place { "_in_place" } else { "" }),

@@ -5,7 +5,7 @@ use bytemuck::Zeroable;
 use super::elementwise::{self, elements_of, work};
 use super::fast_div::multiplier;
 use super::layout::parameters::axis_dim;
-use super::layout::work::Side;
+use super::layout::traffic::Side;
 use super::layout::{Candidates, Layout};
 use super::{reject_if, RejectReason};
 use crate::cuda::estimate::{FamilyCosts, Work};

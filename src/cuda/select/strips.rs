@@ -1,7 +1,7 @@
 //! reverse_strips.cu: strips of interleaved lanes.
 
 use super::layout::parameters::dim;
-use super::layout::work::LINE;
+use super::layout::traffic::LINE;
 use super::layout::{Candidates, Layout, NOT_IN_PLACE, NO_ROW, ONLY_IN_PLACE};
 use super::{grid, reject_if, RejectReason};
 use crate::cuda::estimate::{ceil, Work};

@@ -12,7 +12,7 @@ from unittest import mock
 
 from with_torch import dt, torch  # first: without PyTorch it skips this module
 
-from dml_cuda.torch import rnn_choice, rnn_passes
+from dml_cuda.torch import rnn_choice, rnn_pass, rnn_passes
 from dml_cuda.torch import rnn as rnn_module
 from dml_cuda.torch.packing import Padded
 from dml_cuda.torch.rnn_choice import Batch
@@ -132,7 +132,7 @@ class Choice(unittest.TestCase):
             )
             steps = []
             run = lambda x, *given: (steps.append(len(x)), torch.lstm(x, *given))[1]
-            with mock.patch.dict(rnn_passes._PASSES, LSTM=run), running("padded"):
+            with mock.patch.dict(rnn_pass._CALLS, LSTM=run), running("padded"):
                 output, states = lstm(
                     x.transpose(0, 1) if first else x, lengths=lengths
                 )
@@ -302,7 +302,7 @@ class Choice(unittest.TestCase):
             self.assertTrue(is_kept(x, dense))
             self.assertFalse(is_kept(x, sparse))
 
-    def test_cuts_cover_every_step_of_every_sequence(self):
+    def test_segments_cover_every_step_of_every_sequence(self):
         for seed, count in itertools.product(range(20), (1, 2, 4, 8)):
             draw = torch.Generator().manual_seed(seed)
             lengths = (
@@ -313,8 +313,8 @@ class Choice(unittest.TestCase):
             steps = [0] * len(lengths)
             begin = 0
             with mock.patch.object(rnn_choice, "SEGMENTS", count):
-                cuts = rnn_choice.cuts_of(lengths)
-            for end, active in cuts:
+                segments = rnn_choice.segments_of(lengths)
+            for end, active in segments:
                 self.assertGreater(end, begin)
                 steps = [
                     n + (end - begin) * (row < active) for row, n in enumerate(steps)

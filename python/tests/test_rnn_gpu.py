@@ -11,7 +11,7 @@ from unittest import mock
 
 from with_torch import CUDA, dt, torch  # first: without PyTorch it skips this module
 
-from dml_cuda.torch import rnn_choice, rnn_passes
+from dml_cuda.torch import rnn_choice, rnn_one_pass
 from test_rnn import BATCH, FEATURES, HIDDEN, LENGTHS, STEPS, kinds, packed, run, states
 
 
@@ -223,10 +223,10 @@ class OnAGpu(unittest.TestCase):
             self.skipTest("the rule is an H100's and an H200's")
         half, single, double, nn = torch.float16, torch.float32, torch.float64, torch.nn
         tf32, cudnn = (
-            mock.patch.object(rnn_passes, "_has_tf32", lambda: True),
+            mock.patch.object(rnn_one_pass, "_has_tf32", lambda: True),
             torch.backends.cudnn,
         )
-        self.assertEqual(rnn_passes._has_tf32(), cudnn.allow_tf32)
+        self.assertEqual(rnn_one_pass._has_tf32(), cudnn.allow_tf32)
         for kind, shape, hidden, dtype, required in (
             (nn.LSTM, (256, 64, 512), 512, single, True),
             (nn.LSTM, (256, 64, 512), 512, double, False),
@@ -253,11 +253,9 @@ class OnAGpu(unittest.TestCase):
                 os.environ.pop("DML_CUDA_RNN", None)
                 rnn = kind(shape[2], hidden, bidirectional=True, device="meta")
                 x = torch.empty(shape, device="cuda", dtype=dtype)
-                self.assertFalse(rnn_passes._is_one_pass(rnn, 0, x, hidden))  # eager
+                self.assertFalse(rnn_one_pass.is_one_pass(rnn, 0, x))  # eager
                 with mock.patch("torch.cuda.is_current_stream_capturing", lambda: True):
-                    self.assertEqual(
-                        rnn_passes._is_one_pass(rnn, 0, x, hidden), required
-                    )
+                    self.assertEqual(rnn_one_pass.is_one_pass(rnn, 0, x), required)
 
     def test_a_captured_training_step(self):
         module, (x, lengths) = self.module(), self.arguments()

@@ -23,7 +23,8 @@ from .operators import (
     reverse_subsequences_,
 )
 from .packing import pack_padded_sequence, pad_packed_sequence
-from .rnn import GRU, LSTM, RNN, convert_rnns, restore_rnns
+from .rnn import GRU, LSTM, RNN
+from .rnn_conversion import convert_rnns, restore_rnns
 
 __all__ = [
     "GRU",

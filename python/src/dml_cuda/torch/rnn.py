@@ -1,6 +1,13 @@
-"""PyTorch's RNNs, with lengths."""
+"""PyTorch's RNNs, with lengths: the classes that a model gets, and which way a call runs.
 
-import types
+    forward ─┬─ without lengths and packs                   PyTorch's own call
+             └─ _run ─┬─ a padded batch with lengths        _run_lengths ─┐
+                      ├─ a pack that keeps its padded batch _run_kept     ├─ a form of `rnn_choice.py`
+                      └─ a pack of PyTorch's                _run_packed  ─┘
+
+A form is PyTorch's own call, whole or packed, or `run_padded` of `rnn_passes.py`. `rnn_conversion.py` gives the modules
+of a model these classes."""
+
 import warnings
 from typing import Any
 
@@ -13,8 +20,8 @@ from .._arguments import check_batch, host_lengths, shown
 from . import rnn_choice
 from .operators import as_lengths, check_tensor, is_tracing
 from .packing import PACK, Padded, lengths_of, padded_of, rows_of, uncompiled
-from .rnn_passes import run_padded
 from .rnn_choice import Batch
+from .rnn_passes import run_padded
 
 
 class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
@@ -36,7 +43,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         return self._run(input, hx, lengths)  # type: ignore[no-any-return]
 
     def __prepare_scriptable__(self) -> torch.nn.Module:
-        kind = _counterpart(type(self), _THEIRS)
+        kind = counterpart(type(self), THEIRS)
         if kind is None:
             return self
         plain = kind.__new__(kind)
@@ -44,10 +51,9 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         return plain  # type: ignore[no-any-return]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if (
-            name == "qconfig" and value is None
-        ):  # of quantize_dynamic, which knows PyTorch's classes alone
-            kind = pytorchs(type(self)).__name__
+        # quantize_dynamic, which knows PyTorch's classes alone, sets it for the modules that it leaves.
+        if name == "qconfig" and value is None:
+            kind = pytorchs_class(type(self)).__name__
             words = f"dml_cuda.torch.{kind} stays as it is, because quantization knows only torch.nn.{kind}: quantize first"
             warnings.warn(words, stacklevel=3)
         super().__setattr__(name, value)
@@ -65,99 +71,89 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
 
     @uncompiled
     def _run(self, input: Any, hx: Any, lengths: Any) -> tuple[Any, Any]:
-        if isinstance(
-            input, torch.fx.Proxy
-        ):  # one node in a graph, as PyTorch's own RNNs
-            path = input.tracer.path_of_module(self)
-            options = {} if lengths is None else {"lengths": lengths}
-            return input.tracer.create_proxy("call_module", path, (input, hx), options)  # type: ignore[return-value]
+        if isinstance(input, torch.fx.Proxy):
+            return self._traced_by_fx(input, hx, lengths)
         if isinstance(input, PackedSequence):
             if lengths is not None:
                 raise TypeError(
                     "lengths is given, but must be None, because input is a PackedSequence with its own"
                 )
-            return (
-                self._run_kept(input, hx)
-                if type(input) is Padded and input.is_kept
-                else self._run_packed(input, hx)
-            )
+            if type(input) is Padded and input.is_kept:
+                return self._run_kept(input, hx)
+            return self._run_packed(input, hx)
         if lengths is None:
             return self._plain(input, hx)
         check_tensor(input, "input")
-        lengths = (
-            as_lengths(torch.empty(0, device="cpu"), lengths)
-            if not isinstance(lengths, torch.Tensor)
-            else as_lengths(input, lengths)
-        )
+        is_tensor = isinstance(lengths, torch.Tensor)
+        near = input if is_tensor else torch.empty(0, device="cpu")
+        lengths = as_lengths(near, lengths)
         self._check(input, lengths, hx)
+        return self._run_lengths(input, hx, lengths)
+
+    def _traced_by_fx(self, input: Any, hx: Any, lengths: Any) -> Any:
+        """One node in a graph, as PyTorch's own RNNs."""
+        path = input.tracer.path_of_module(self)
+        options = {} if lengths is None else {"lengths": lengths}
+        return input.tracer.create_proxy("call_module", path, (input, hx), options)
+
+    def _run_lengths(
+        self, input: torch.Tensor, hx: Any, lengths: torch.Tensor
+    ) -> tuple[Any, Any]:
+        """Runs a padded batch with a tensor of lengths."""
         x = input.transpose(0, 1) if self.batch_first else input
         steps = x.size(0)
         host = rnn_choice.on_host(x, lengths)
         if host:
-            longest = max(1, *host)
             if min(host) < 0:
                 host_lengths(lengths.numpy())  # refuses them
-            if (
-                longest < steps
-            ):  # what comes after the longest sequence is padding alone
+            longest = max(1, *host)
+            if longest < steps:
+                # What comes after the longest sequence is padding alone.
                 dim = 1 if self.batch_first else 0
                 output, states = self._run(input.narrow(dim, 0, longest), hx, lengths)
-                return torch.nn.functional.pad(
-                    output, (0, 0) * (2 - dim) + (0, steps - longest)
-                ), states
+                rest = (0, 0) * (2 - dim) + (0, steps - longest)
+                return torch.nn.functional.pad(output, rest), states
         batch = Batch.of(steps, host) if host else None
         form = rnn_choice.form(self, x, batch, True)
         if form == "whole":
             output, states = self._plain(_own(input), _own(hx))
             return _own(output), _own(states)
         if form == "packed":
-            packed, states = self._plain(
-                PACK(x, torch.tensor(host, device="cpu"), enforce_sorted=False), hx
-            )
-            return padded_of(packed, self.batch_first, 0.0, steps), states
+            packed = PACK(x, torch.tensor(host, device="cpu"), enforce_sorted=False)
+            output, states = self._plain(packed, hx)
+            return padded_of(output, self.batch_first, 0.0, steps), states
         if form == "segments":
             return self._run_segments(x, host, hx)
-        return run_padded(
-            self, x, lengths, _own(hx), has_empty=batch is None or batch.has_empty
-        )
+        has_empty = batch is None or batch.has_empty
+        return run_padded(self, x, lengths, _own(hx), has_empty=has_empty)
 
     def _run_segments(
-        self, x: torch.Tensor, host: Any, hx: Any, **options: Any
+        self, x: torch.Tensor, host: Any, hx: Any, fills: bool = True
     ) -> tuple[Any, Any]:
-        """Runs x in segments of time."""
-        falling, there = torch.tensor(host, device="cpu").sort(
+        """Runs x, [T, B, F], in segments of time, with the sequences in falling order of their lengths."""
+        falling, order = torch.tensor(host, device="cpu").sort(
             descending=True, stable=True
         )
-        cuts, there = rnn_choice.cuts_of(falling.tolist()), there.to(x.device)
-        back = there.argsort()
-        batch_first, fills = self.batch_first, options.get("fills", True)
-        output, states = run_padded(
-            self,
-            x.index_select(1, there),
-            falling,
-            self._permuted(hx, there),
-            cuts,
-            **options,
-        )
-        return output.index_select(
-            0 if batch_first and fills else 1, back
-        ), self._permuted(states, back)
+        segments = rnn_choice.segments_of(falling.tolist())
+        order = order.to(x.device)
+        back = order.argsort()
+        x, hx = x.index_select(1, order), self._permuted(hx, order)
+        output, states = run_padded(self, x, falling, hx, segments, fills=fills)
+        batch = 0 if self.batch_first and fills else 1
+        return output.index_select(batch, back), self._permuted(states, back)
 
     def _permuted(self, states: Any, order: Any) -> Any:
-        return (
-            states
-            if states is None or order is None
-            else self.permute_hidden(states, order)
-        )
+        if states is None or order is None:
+            return states
+        return self.permute_hidden(states, order)
 
     def _run_kept(self, packed: Padded, hx: Any) -> tuple[Any, Any]:
         """Runs a pack that keeps its padded batch."""
         x, lengths = packed.padded, packed.lengths
         if x.dim() != 3:
             return self._plain(packed.pack(), hx)  # PyTorch's own error
-        form = rnn_choice.form(
-            self, x, packed.batch if rnn_choice.may_choose(x, lengths) else None, True
-        )
+        batch = packed.batch if rnn_choice.may_choose(x, lengths) else None
+        form = rnn_choice.form(self, x, batch, True)
         if form == "packed":
             output, states = self._plain(packed.pack(), hx)
             return packed.packed_like(output), states  # type: ignore[return-value]
@@ -176,11 +172,9 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
     def _run_packed(self, packed: PackedSequence, hx: Any) -> tuple[Any, Any]:
         """Runs a pack of PyTorch's."""
         data, sizes, order, back = packed
-        if (
-            data.dim() != 2
-            or not data.size(0)
-            or not rnn_choice.may_choose(data, sizes)
-        ):
+        if data.dim() != 2 or not data.size(0):
+            return self._plain(packed, hx)
+        if not rnn_choice.may_choose(data, sizes):
             return self._plain(packed, hx)
         steps, count = sizes.size(0), data.size(0)
         batch = Batch(steps, int(sizes[0]), count, False)
@@ -188,28 +182,31 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         if form == "packed":
             return self._plain(packed, hx)
         hx = self._permuted(hx, order)
-        rows = None
         if form == "whole":
             x = data.view(steps, batch.size, -1)
             output, states = self._plain_in_time(x, hx)
+            output = output.reshape(count, -1)
         else:
-            area = steps * batch.size
             rows = rows_of(sizes, count, batch.size, data.device)
-            x = (
-                data.new_zeros(area, data.shape[1])
-                .index_copy(0, rows, data)
-                .view(steps, batch.size, -1)
-            )
-            host = lengths_of(sizes.numpy())
-            lengths = torch.from_numpy(host)
-            self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
-            cuts = rnn_choice.cuts_of(host.tolist()) if form == "segments" else None
-            output, states = run_padded(
-                self, x, lengths, hx, cuts, is_clean=True, fills=False, has_empty=False
-            )
-        output = output.reshape(steps * batch.size, -1)
-        output = output if rows is None else output.index_select(0, rows)
+            x = data.new_zeros(steps * batch.size, data.shape[1])
+            x = x.index_copy(0, rows, data).view(steps, batch.size, -1)
+            output, states = self._run_rows(x, sizes, form, hx)
+            output = output.reshape(steps * batch.size, -1).index_select(0, rows)
         return PackedSequence(output, sizes, order, back), self._permuted(states, back)
+
+    def _run_rows(
+        self, x: torch.Tensor, sizes: torch.Tensor, form: str, hx: Any
+    ) -> tuple[Any, Any]:
+        """Runs a pack's rows, [T, B, F], padded with zeros. sizes: the batch sizes of the pack."""
+        falling = lengths_of(sizes.numpy())
+        lengths = torch.from_numpy(falling)
+        self._check(x.transpose(0, 1) if self.batch_first else x, lengths, hx)
+        segments = None
+        if form == "segments":
+            segments = rnn_choice.segments_of(falling.tolist())
+        return run_padded(
+            self, x, lengths, hx, segments, is_clean=True, fills=False, has_empty=False
+        )
 
     def _check(self, x: Any, lengths: Any, hx: Any) -> None:
         batch = 0 if self.batch_first else 1
@@ -226,13 +223,13 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             )
         if hx is None:
             return self.check_input(x, None)  # type: ignore[no-any-return]
-        is_lstm = self.mode == "LSTM"
-        if not (
-            isinstance(hx, (tuple, list)) and len(hx) == 2
-            if is_lstm
-            else isinstance(hx, torch.Tensor)
-        ):
-            required = "(h_0, c_0), as this is an LSTM" if is_lstm else "the tensor h_0"
+        if self.mode == "LSTM":
+            is_right = isinstance(hx, (tuple, list)) and len(hx) == 2
+            required = "(h_0, c_0), as this is an LSTM"
+        else:
+            is_right = isinstance(hx, torch.Tensor)
+            required = "the tensor h_0"
+        if not is_right:
             raise TypeError(f"hx is a {type(hx).__qualname__}, but must be {required}")
         self.check_forward_args(x, hx, None)
 
@@ -282,151 +279,27 @@ class RNN(WithLengths, torch.nn.RNN):  # type: ignore[misc]
     """``torch.nn.RNN`` that also takes lengths: see :class:`LSTM`. hx is h_0, and the second result is h_n."""
 
 
-# The classes of this module for those of PyTorch, and for subclasses that `_converted` has met. The second table is the
-# inverse of the first.
-_OURS: dict[Any, Any] = {torch.nn.LSTM: LSTM, torch.nn.GRU: GRU, torch.nn.RNN: RNN}
-_THEIRS = {ours: theirs for theirs, ours in _OURS.items()}
-# What a subclass may define besides names of its own.
-_OVERRIDDEN = {"forward", "reset_parameters", "extra_repr"}
-_PACKING = {"PackedSequence", "pack_padded_sequence"}
+# The classes of this module for those of PyTorch, and for subclasses that `rnn_conversion.py` has met. The second table
+# is the inverse of the first.
+OURS: dict[Any, Any] = {torch.nn.LSTM: LSTM, torch.nn.GRU: GRU, torch.nn.RNN: RNN}
+THEIRS = {ours: theirs for theirs, ours in OURS.items()}
 
 
-def pytorchs(kind: type) -> Any:
+def pytorchs_class(kind: type) -> Any:
     """The class of PyTorch that a class derives from."""
-    return next(
-        base
-        for base in kind.__mro__
-        if base in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
-    )
+    for base in kind.__mro__:
+        if base in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+            return base
+    raise AssertionError(f"{kind} is no RNN")
 
 
-def _counterpart(kind: Any, classes: dict[Any, Any]) -> Any:
+def counterpart(kind: Any, classes: dict[Any, Any]) -> Any:
     """What `classes` has for a class, or for that which torch.nn.utils.parametrize made a class of. None: nothing."""
     if kind in classes or kind.__module__ != parametrize.__name__:
         return classes.get(kind)
-    base = _counterpart(kind.__bases__[0], classes)
-    kept = {
-        name: value
-        for name, value in vars(kind).items()
-        if name not in ("__dict__", "__weakref__")
-    }
-    return base and type(kind.__name__, (base,), kept)
-
-
-def _is_wrapper(kind: type) -> bool:
-    """Whether a subclass of PyTorch's adds only names of its own, and has PyTorch's forward or one that hands packs to
-    it."""
-    reserved = {*vars(WithLengths), *vars(torch.nn.RNNBase)} - _OVERRIDDEN
-    for part in kind.__mro__[: kind.__mro__.index(pytorchs(kind))]:
-        if any(name in reserved and not name.startswith("__") for name in vars(part)):
-            return False
-        if "forward" in vars(part):
-            code = getattr(vars(part)["forward"], "__code__", None)
-            if (
-                code is None
-                or "super" not in code.co_names
-                or not _PACKING.intersection(code.co_names)
-            ):
-                return False
-    return True
-
-
-def _converted(kind: Any) -> Any:
-    """The class for a module of a class of PyTorch, or of a subclass that wraps it. None for other subclasses."""
-    plain = kind.__bases__[0] if kind.__module__ == parametrize.__name__ else kind
-    if plain not in _OURS and _is_wrapper(plain):
-        names = {
-            "__module__": plain.__module__,
-            "__qualname__": plain.__qualname__,
-            "__reduce_ex__": _reduce,
-        }
-        _OURS[plain] = type(plain.__name__, (plain, _OURS[pytorchs(plain)]), names)
-        _THEIRS[_OURS[plain]] = plain
-    return _counterpart(kind, _OURS)
-
-
-def _reduce(rnn: torch.nn.Module, _: Any) -> Any:
-    """For pickle, which does not find a class that is made."""
-    return _made_again, (_THEIRS[type(rnn)],), rnn.__getstate__()  # type: ignore[operator]
-
-
-def _made_again(kind: Any) -> Any:
-    return object.__new__(_converted(kind))
-
-
-def _change_class(
-    name: str, part: Any, found: Any, reason: str = "has a class of its own"
-) -> None:
-    """Changes the class of a module. If there is none, or a function hides its forward, it warns who called the
-    caller."""
-    kind: Any = type(part)
-    # accelerate keeps the forward of a module, for its hooks to call.
-    methods = [
-        name
-        for name, value in vars(part).items()
-        if isinstance(value, types.MethodType)
-    ]
-    methods = [
-        name
-        for name in methods
-        if vars(part)[name] == types.MethodType(kind.forward, part)
-    ]
-    if found is None:
-        reason = f"{reason}, {kind.__module__}.{kind.__qualname__}"
-    elif "forward" in vars(part) and not methods:
-        reason = "has a forward that was set on the instance"
-    else:
-        part.__class__ = found
-        for name in methods:
-            vars(part)[name] = types.MethodType(found.forward, part)
-        return
-    warnings.warn(f"{name or 'the module'} {reason}, and stays as it is", stacklevel=3)
-
-
-def convert_rnns(module: torch.nn.Module) -> torch.nn.Module:
-    """Changes the class of every ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` of a model to this package's, and returns the
-    model. It does so in place: modules, parameters, hooks and names stay. :func:`restore_rnns` undoes it.
-
-    A subclass that hands packs to ``super().forward`` gets a class that has both bases. One with another forward of its
-    own, a module whose forward was set on the instance, and a quantized module stay as they are, with a warning. So
-    does a model without RNNs.
-
-    >>> import torch, dml_cuda.torch
-    >>> dml_cuda.torch.convert_rnns(torch.nn.Sequential(torch.nn.GRU(3, 5)))
-    Sequential(
-      (0): GRU(3, 5)
-    )
-    """
-    has_rnns = False
-    for name, part in module.named_modules():
-        kind: Any = type(part)
-        is_quantized = kind.__module__.startswith(
-            "torch.ao.nn.quant"
-        ) and kind.__name__ in ("LSTM", "GRU", "RNN")
-        if is_quantized or isinstance(
-            part, (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN)
-        ):
-            has_rnns = True
-            if is_quantized:
-                _change_class(name, part, None, "is quantized")
-            elif not isinstance(part, WithLengths):
-                _change_class(name, part, _converted(kind))
-    if not has_rnns:
-        words = "has no torch.nn.LSTM, GRU or RNN among its modules, so nothing is converted"
-        warnings.warn(f"{type(module).__qualname__} {words}", stacklevel=2)
-    return module
-
-
-def restore_rnns(module: torch.nn.Module) -> torch.nn.Module:
-    """Undoes :func:`convert_rnns`: gives every RNN of this package in a model PyTorch's class again, in place, and
-    returns the model. Then ``torch.save(model)`` loads without this package, and tools that know exact types find their
-    modules.
-
-    >>> import torch, dml_cuda.torch
-    >>> type(dml_cuda.torch.restore_rnns(dml_cuda.torch.GRU(3, 5)))
-    <class 'torch.nn.modules.rnn.GRU'>
-    """
-    for name, part in module.named_modules():
-        if isinstance(part, WithLengths):
-            _change_class(name, part, _counterpart(type(part), _THEIRS))
-    return module
+    base = counterpart(kind.__bases__[0], classes)
+    if base is None:
+        return None
+    own = ("__dict__", "__weakref__")
+    kept = {name: value for name, value in vars(kind).items() if name not in own}
+    return type(kind.__name__, (base,), kept)

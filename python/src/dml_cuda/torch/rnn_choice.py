@@ -70,15 +70,11 @@ def is_persistent(
     rnn: torch.nn.RNNBase, x: torch.Tensor, features: int, batch: int
 ) -> bool:
     """Whether PyTorch asks cuDNN for a persistent algorithm because the sizes of a pass are multiples."""
-    is_multiple = rnn.hidden_size % 128 == features % 128 == batch % 8 == 0
-    fits = rnn.hidden_size <= 1024 and batch <= 128
-    return (
-        is_float16(x)
-        and rnn.mode != "GRU"
-        and not rnn.proj_size
-        and fits
-        and is_multiple
-    )
+    if not is_float16(x) or rnn.mode == "GRU" or rnn.proj_size:
+        return False
+    hidden = rnn.hidden_size
+    is_multiple = hidden % 128 == features % 128 == batch % 8 == 0
+    return is_multiple and hidden <= 1024 and batch <= 128
 
 
 class Batch(NamedTuple):
@@ -105,11 +101,9 @@ class Batch(NamedTuple):
 def may_choose(x: torch.Tensor, lengths: torch.Tensor) -> bool:
     """Whether lengths may choose: not if they are on a GPU, or what records or transforms the call must not depend on
     them. A mode of functions, such as a default device, records nothing that Python chooses."""
-    if (
-        not lengths.is_cpu
-        or x.is_meta
-        or (x.is_cuda and torch.cuda.is_current_stream_capturing())
-    ):
+    if not lengths.is_cpu or x.is_meta:
+        return False
+    if x.is_cuda and torch.cuda.is_current_stream_capturing():
         return False
     return not watched(x, lengths, by_function_modes=False)
 
@@ -119,21 +113,31 @@ def on_host(x: torch.Tensor, lengths: torch.Tensor) -> Any:
     if not may_choose(x, lengths):
         return None
     host, steps = lengths.tolist(), x.size(0)  # len(x) takes a microsecond
-    return (
-        [min(length, steps) for length in host] if host and max(host) > steps else host
-    )
+    if host and max(host) > steps:
+        return [min(length, steps) for length in host]
+    return host
 
 
-def cuts_of(falling: Any) -> list[tuple[int, int]]:
-    """The ends of segments at quantiles of falling lengths, with the number of sequences that are active in each."""
-    ends = sorted(
-        {falling[len(falling) * k // SEGMENTS] for k in range(SEGMENTS)} - {0}
-    )
+class Segment(NamedTuple):
+    """A stretch of time, from the end of the one before. The sequences are in falling order of their lengths."""
+
+    end: int
+    """The step after its last one."""
+    active: int
+    """The number of sequences that have a step in it."""
+
+
+def segments_of(falling: list[int]) -> list[Segment]:
+    """The segments that end at quantiles of falling lengths."""
+    ends = {falling[len(falling) * k // SEGMENTS] for k in range(SEGMENTS)} - {0}
     rising = np.array(falling[::-1])
-    return [
-        (end, len(rising) - int(rising.searchsorted(begin, "right")))
-        for begin, end in zip([0, *ends], ends)
-    ]
+    segments = []
+    begin = 0
+    for end in sorted(ends):
+        ended = int(rising.searchsorted(begin, "right"))
+        segments.append(Segment(end, len(rising) - ended))
+        begin = end
+    return segments
 
 
 def _has_few_padding_rows(batch: Batch) -> bool:
@@ -160,10 +164,8 @@ def has_faster_pass(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: int) -> bool:
     persistent ones, and on a CPU oneDNN's LSTM over all steps. For few units cuDNN's time grows with the batch."""
     if not x.is_cuda:
         return rnn.mode == "LSTM" and not rnn.proj_size
-    most = most_hidden(rnn, x)
-    is_small = (
-        rnn.hidden_size <= most and rnn.hidden_size * batch <= most * LARGEST_BATCH
-    )
+    hidden, most = rnn.hidden_size, most_hidden(rnn, x)
+    is_small = hidden <= most and hidden * batch <= most * LARGEST_BATCH
     return is_small or is_persistent(rnn, x, x.shape[-1], batch)
 
 
@@ -204,14 +206,17 @@ def form(
 ) -> str:
     """The form of a call by the rule. The logger says it once for each module and form."""
     chosen = rule(rnn, x, batch, is_kept)
-    if _LOGGER.isEnabledFor(logging.DEBUG) and chosen not in _logged.setdefault(
-        rnn, set()
-    ):
-        _logged[rnn].add(chosen)
-        of = (
-            "lengths on a GPU"
-            if batch is None
-            else f"T={batch.steps}, B={batch.size}, {batch.rows} rows filled"
-        )
-        _LOGGER.debug("%s runs %s: %s", rnn, chosen, of)
+    if _LOGGER.isEnabledFor(logging.DEBUG):
+        _log_once(rnn, chosen, batch)
     return chosen
+
+
+def _log_once(rnn: torch.nn.RNNBase, chosen: str, batch: Batch | None) -> None:
+    forms = _logged.setdefault(rnn, set())
+    if chosen in forms:
+        return
+    forms.add(chosen)
+    given = "lengths on a GPU"
+    if batch is not None:
+        given = f"T={batch.steps}, B={batch.size}, {batch.rows} rows filled"
+    _LOGGER.debug("%s runs %s: %s", rnn, chosen, given)

@@ -4,14 +4,10 @@ Runtime.
 PyTorch's functions are in :mod:`dml_cuda.torch`, those of JAX in :mod:`dml_cuda.jax`.
 """
 
-from ._library import ValidationError, Violation, library
-from ._ops import (
-    cuda_device_count,
-    fill_value_sequence,
-    reverse_padded_sequence,
-    reverse_subsequences,
-)
-from ._ops import onnxruntime_counters, onnxruntime_library_path
+from ._fill_value_sequence import fill_value_sequence
+from ._library import ValidationError, Violation, cuda_device_count, library
+from ._onnxruntime import onnxruntime_counters, onnxruntime_library_path
+from ._reverse_subsequences import reverse_padded_sequence, reverse_subsequences
 
 __version__: str = library.dml_cuda_version().decode()
 __all__ = [

@@ -208,6 +208,15 @@ def device(ordinal: int | None) -> ctypes.c_void_p:
     return handle
 
 
+def cuda_device_count() -> int:
+    """The number of GPUs. 0 without a driver, or if it fails: ``python -m dml_cuda`` says why."""
+    count = ctypes.c_uint32()
+    library.dml_cuda_cuda_device_count(
+        ctypes.byref(count), None
+    )  # a call that fails writes nothing
+    return count.value
+
+
 class Array(NamedTuple):
     """An array's memory."""
 

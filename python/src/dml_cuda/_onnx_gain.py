@@ -19,7 +19,7 @@ import onnx
 import onnxruntime as ort
 
 from ._library import PATH
-from ._ops import onnxruntime_counters
+from ._onnxruntime import onnxruntime_counters
 
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 _WHOLE = "whole model"

@@ -122,17 +122,15 @@ impl CompiledOperator {
             }
             .into());
         }
-        let memory = |slice: &[u8]| Memory::Slice {
-            address: slice.as_ptr() as u64,
-            bytes: slice.len() as u64,
-        };
-        let to = memory(output);
-        let read: Vec<_> = in_place
-            .then_some(to)
-            .into_iter()
-            .chain(inputs.iter().map(|input| memory(input)))
-            .collect();
-        check(self, read.into_iter(), to, Alignment::Element)?;
+        let written = Memory::of_slice(output);
+        let mut read = Vec::with_capacity(1 + inputs.len());
+        if in_place {
+            read.push(written);
+        }
+        for input in inputs {
+            read.push(Memory::of_slice(input));
+        }
+        check(self, read.into_iter(), written, Alignment::Element)?;
         // SAFETY: this is the host's memory.
         unsafe { dispatch(self, Tensors::Host(Operands { inputs, output }), in_place) }
     }
@@ -207,7 +205,7 @@ impl CompiledOperator {
         unsafe { self.run_at(inputs, output, stream, Alignment::Element) }
     }
 
-    /// Runs at addresses of a least alignment.
+    /// Runs at addresses of an alignment that they must have.
     ///
     /// # Safety
     ///
@@ -220,74 +218,70 @@ impl CompiledOperator {
         alignment: Alignment,
     ) -> Result<(), DispatchError> {
         let memory = |Address(address)| Memory::Raw { address };
-        let in_place = check(
-            self,
-            inputs.iter().copied().map(memory),
-            memory(output),
-            alignment,
-        )?;
+        let read = inputs.iter().copied().map(memory);
+        let in_place = check(self, read, memory(output), alignment)?;
         if self.device().ordinal().is_some() {
             let addresses = Addresses {
                 inputs: bytemuck::cast_slice(inputs),
                 output: output.0,
             };
             // SAFETY: promise 3 is what the handle needs: a live stream of the context that the kernels were loaded
-            // into. The others are what the dispatch needs.
-            return unsafe {
-                dispatch(
-                    self,
-                    Tensors::Gpu(addresses, StreamHandle::borrow(stream)),
-                    in_place,
-                )
-            };
+            // into.
+            let stream = unsafe { StreamHandle::borrow(stream) };
+            // SAFETY: the other promises are what the dispatch needs.
+            return unsafe { dispatch(self, Tensors::Gpu(addresses, stream), in_place) };
         }
         if stream != RawStream::NULL {
             return Err(DispatchError::Stream {
                 found: stream.0 as u64,
             });
         }
+        // SAFETY: the promises above, and `check` has passed.
+        unsafe { self.run_at_on_host(inputs, output, in_place) }
+    }
+
+    /// Runs an operator of the CPU device at addresses of this process that [`check`] has passed.
+    ///
+    /// # Safety
+    ///
+    /// The promises of [`dispatch_raw`](Self::dispatch_raw).
+    unsafe fn run_at_on_host(
+        &self,
+        inputs: &[Address],
+        output: Address,
+        in_place: bool,
+    ) -> Result<(), DispatchError> {
         let signature = self.signature();
-        let (end, bytes) = (
-            output.0 + signature.output.span_in_bytes(),
-            signature.output.span_in_bytes() as usize,
-        );
-        let read = signature
-            .inputs()
-            .iter()
-            .zip(inputs)
-            .skip(usize::from(in_place))
-            .map(|((_, desc), address)| {
-                // SAFETY: promise 1 makes these initialized bytes of this process. `check` has found that they are not
-                // null. Promise 2: no one writes them meanwhile. The output's slice is made when the copy is done.
-                let slice = unsafe {
-                    std::slice::from_raw_parts(
-                        address.0 as *const u8,
-                        desc.span_in_bytes() as usize,
-                    )
-                };
-                // Elements that lie between the output's are copied, because Rust's slices must be apart.
-                if end <= address.0 || address.0 + desc.span_in_bytes() <= output.0 {
-                    Cow::Borrowed(slice)
-                } else {
-                    Cow::Owned(slice.to_vec())
-                }
+        let bytes = signature.output.span_in_bytes();
+        let end = output.0 + bytes;
+        let mut read: Vec<Cow<'_, [u8]>> = Vec::new();
+        for (n, (&(_, desc), address)) in signature.inputs().iter().zip(inputs).enumerate() {
+            if in_place && n == 0 {
+                continue;
+            }
+            let length = desc.span_in_bytes();
+            // SAFETY: promise 1 makes these initialized bytes of this process. `check` has found that they are not
+            // null. Promise 2: no one writes them meanwhile. The output's slice is made when the copy is done.
+            let slice =
+                unsafe { std::slice::from_raw_parts(address.0 as *const u8, length as usize) };
+            // Elements that lie between the output's are copied, because Rust's slices must be apart.
+            let is_apart = end <= address.0 || address.0 + length <= output.0;
+            read.push(if is_apart {
+                Cow::Borrowed(slice)
+            } else {
+                Cow::Owned(slice.to_vec())
             });
-        let read: Vec<Cow<'_, [u8]>> = read.collect();
+        }
         let inputs: Vec<&[u8]> = read.iter().map(|slice| &**slice).collect();
         // SAFETY: promises 1 and 2, and `check`, also hold for the output. `read` is apart from it: in place, it has no
         // slice of the first input. So this is the only one.
-        let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes) };
+        let output = unsafe { std::slice::from_raw_parts_mut(output.0 as *mut u8, bytes as usize) };
+        let operands = Operands {
+            inputs: &inputs,
+            output,
+        };
         // SAFETY: this is the host's memory.
-        unsafe {
-            dispatch(
-                self,
-                Tensors::Host(Operands {
-                    inputs: &inputs,
-                    output,
-                }),
-                in_place,
-            )
-        }
+        unsafe { dispatch(self, Tensors::Host(operands), in_place) }
     }
 }
 
@@ -309,8 +303,15 @@ pub(crate) enum Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    /// The memory of a tensor: the buffer, and its beginning and end as offsets in it or as addresses.
-    fn range(self, desc: &BufferTensorDesc) -> (Option<&'a Buffer>, u64, u64) {
+    fn of_slice(slice: &[u8]) -> Self {
+        Self::Slice {
+            address: slice.as_ptr() as u64,
+            bytes: slice.len() as u64,
+        }
+    }
+
+    /// The bytes that a tensor has in this memory.
+    fn range(self, desc: &BufferTensorDesc) -> Range<'a> {
         let (buffer, begin, bytes) = match self {
             Self::Bound { buffer, offset, .. } => {
                 (Some(buffer), offset, desc.total_tensor_size_in_bytes)
@@ -319,11 +320,61 @@ impl<'a> Memory<'a> {
                 (None, address, desc.span_in_bytes())
             }
         };
-        (buffer, begin, begin.saturating_add(bytes))
+        Range {
+            buffer,
+            begin,
+            end: begin.saturating_add(bytes),
+        }
     }
 }
 
-/// The least alignment of the memory of a dispatch.
+/// The bytes of a tensor. They begin and end at offsets in a buffer, or without a buffer at addresses.
+struct Range<'a> {
+    buffer: Option<&'a Buffer>,
+    begin: u64,
+    end: u64,
+}
+
+impl Range<'_> {
+    fn is_apart_from(&self, other: &Self) -> bool {
+        if let (Some(own), Some(others)) = (self.buffer, other.buffer) {
+            if !own.same_as(others) {
+                return true;
+            }
+        }
+        self.begin >= other.end || other.begin >= self.end
+    }
+}
+
+/// How an input's memory lies beside the output's.
+enum Overlap {
+    None,
+    /// Both begin at one byte.
+    Same,
+    Part,
+}
+
+impl Overlap {
+    /// How `input` lies beside `output`, each a tensor and its memory. Raw pointers may have elements between each
+    /// other, as those of two columns do.
+    fn of(input: (&BufferTensorDesc, Memory<'_>), output: (&BufferTensorDesc, Memory<'_>)) -> Self {
+        let read = input.1.range(input.0);
+        let written = output.1.range(output.0);
+        if read.is_apart_from(&written) {
+            return Self::None;
+        }
+        if read.begin == written.begin {
+            return Self::Same;
+        }
+        let is_raw = matches!(output.1, Memory::Raw { .. });
+        if is_raw && !input.0.shares_a_byte(read.begin, output.0, written.begin) {
+            return Self::None;
+        }
+        Self::Part
+    }
+}
+
+/// The alignment that the memory of a dispatch must have.
 #[derive(Clone, Copy)]
 pub(crate) enum Alignment {
     /// 16 bytes, as DirectML requires of bound ranges.
@@ -362,38 +413,28 @@ pub(crate) fn check<'a>(
     }
 
     let mut in_place = false;
-    let (written, to, end_of_output) = output.range(signature.output);
     for (n, (&(tensor, desc), input)) in signature.inputs().iter().zip(inputs).enumerate() {
-        let (read, from, end) = input.range(desc);
-        let other_buffer = read
-            .zip(written)
-            .is_some_and(|(read, written)| !read.same_as(written));
-        if other_buffer || from >= end_of_output || to >= end {
-            continue;
-        }
-        if n > 0 || from != to {
-            if matches!(output, Memory::Raw { .. })
-                && !desc.shares_a_byte(from, signature.output, to)
-            {
-                continue;
+        let is_first = n == 0;
+        match Overlap::of((desc, input), (signature.output, output)) {
+            Overlap::None => {}
+            Overlap::Same if is_first && operator.inner.plan.runs_in_place() => in_place = true,
+            Overlap::Same if is_first => return Err(BindingError::InPlace),
+            Overlap::Same | Overlap::Part => {
+                let required = if is_first {
+                    "be the same range, to run in place, or lie apart"
+                } else {
+                    "lie apart"
+                };
+                let (read, written) = (input.range(desc), output.range(signature.output));
+                let is_unbound = read.buffer.is_none();
+                return Err(BindingError::Overlap {
+                    tensor,
+                    found: read.begin.max(written.begin),
+                    pointers: is_unbound.then_some((written.begin, read.begin)),
+                    required,
+                });
             }
-            let required = if n == 0 {
-                "be the same range, to run in place, or lie apart"
-            } else {
-                "lie apart"
-            };
-            let pointers = read.is_none().then_some((to, from));
-            return Err(BindingError::Overlap {
-                tensor,
-                found: from.max(to),
-                pointers,
-                required,
-            });
         }
-        if !operator.inner.plan.runs_in_place() {
-            return Err(BindingError::InPlace);
-        }
-        in_place = true;
     }
     Ok(in_place)
 }
@@ -405,15 +446,6 @@ fn check_tensor(
     memory: Memory<'_>,
     alignment: u32,
 ) -> Result<(), BindingError> {
-    let aligned = |what, found: u64, alignment: u32| match u64::from(alignment) {
-        required if found.is_multiple_of(required) => Ok(()),
-        required => Err(BindingError::Alignment {
-            tensor,
-            what,
-            found,
-            required,
-        }),
-    };
     match memory {
         Memory::Bound {
             buffer,
@@ -421,19 +453,15 @@ fn check_tensor(
             bytes,
         } => {
             if !buffer.device().same_as(device) {
-                let (found, required) = (buffer.device().to_string(), device.to_string());
                 return Err(BindingError::Device {
                     tensor,
-                    found,
-                    required,
+                    found: buffer.device().to_string(),
+                    required: device.to_string(),
                 });
             }
-            let (size_in_bytes, required) =
-                (buffer.size_in_bytes(), desc.total_tensor_size_in_bytes);
-            if offset
-                .checked_add(bytes)
-                .is_none_or(|end| end > size_in_bytes)
-            {
+            let size_in_bytes = buffer.size_in_bytes();
+            let end = offset.checked_add(bytes);
+            if end.is_none_or(|end| end > size_in_bytes) {
                 return Err(BindingError::Range {
                     tensor,
                     offset,
@@ -441,11 +469,9 @@ fn check_tensor(
                     size_in_bytes,
                 });
             }
-            aligned(
-                "offset",
-                offset,
-                alignment.max(desc.guaranteed_base_offset_alignment),
-            )?;
+            let alignment = alignment.max(desc.guaranteed_base_offset_alignment);
+            check_alignment(tensor, "offset", offset, alignment)?;
+            let required = desc.total_tensor_size_in_bytes;
             if bytes < required {
                 return Err(BindingError::Size {
                     tensor,
@@ -464,7 +490,26 @@ fn check_tensor(
             Err(BindingError::Null { tensor })
         }
         Memory::Slice { address, .. } | Memory::Raw { address } => {
-            aligned("pointer", address, alignment)
+            check_alignment(tensor, "pointer", address, alignment)
         }
     }
+}
+
+/// Checks the alignment of an offset or a pointer, which `what` names.
+fn check_alignment(
+    tensor: TensorRole,
+    what: &'static str,
+    found: u64,
+    alignment: u32,
+) -> Result<(), BindingError> {
+    let required = u64::from(alignment);
+    if !found.is_multiple_of(required) {
+        return Err(BindingError::Alignment {
+            tensor,
+            what,
+            found,
+            required,
+        });
+    }
+    Ok(())
 }

@@ -1,8 +1,10 @@
 //! The positions of a tensor's elements in memory: counts, spans and overlap, in arithmetic that cannot wrap.
 
 mod overlap;
+mod shared_bytes;
 
-pub(crate) use overlap::{has_overlap, share_a_byte};
+pub(crate) use overlap::has_overlap;
+pub(crate) use shared_bytes::share_a_byte;
 
 use crate::desc::data_type::TensorDataType;
 

@@ -10,46 +10,45 @@
 //! 2. *Two dimensions in closed form*: the smallest d with d₁·s₁ = d₂·s₂ is s₂/g, s₁/g.
 //! 3. *Meet in the middle*: divides the dimensions into two halves, sorts the sums of the smaller half, and looks up
 //!    those of the other. The worst legal layouts need about 5 million look-ups.
-//!
-//! Do two tensors share a byte? They do if Σ aᵢ·strideᵢ − Σ bⱼ·strideⱼ is the distance of their first elements. With bⱼ
-//! counted from the end, all terms are positive. `reaches` searches them from the largest on, within what those after
-//! it can reach. Equal strides are one term, so that views of one array need few steps.
-
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// One dimension of size above 1: its stride, and the largest difference of two of its coordinates.
 #[derive(Clone, Copy, Debug)]
-struct Dimension {
-    stride: i64,
-    reach: i64,
+pub(super) struct Dimension {
+    pub stride: i64,
+    pub reach: i64,
+}
+
+impl Dimension {
+    /// The largest difference of two offsets along this dimension.
+    fn span(self) -> i128 {
+        i128::from(self.reach) * i128::from(self.stride)
+    }
 }
 
 /// Whether two coordinates of a tensor with these sizes and strides share an element.
 pub(crate) fn has_overlap(sizes: &[u32], strides: &[u32]) -> bool {
-    let mut dimensions: Vec<Dimension> = sizes
-        .iter()
-        .zip(strides)
-        .filter(|(&size, _)| size > 1)
-        .map(|(&size, &stride)| Dimension {
-            stride: i64::from(stride),
-            reach: i64::from(size) - 1,
-        })
-        .collect();
+    let mut dimensions = Vec::new();
+    for (&size, &stride) in sizes.iter().zip(strides) {
+        if size > 1 {
+            dimensions.push(Dimension {
+                stride: i64::from(stride),
+                reach: i64::from(size) - 1,
+            });
+        }
+    }
     dimensions.sort_unstable_by_key(|dimension| dimension.stride);
 
     // The searches below are bounded only for tensors with fewer elements than they span.
-    let count = dimensions
-        .iter()
-        .fold(1u128, |count, d| count.saturating_mul(d.reach as u128 + 1));
-    let span = 1 + dimensions
-        .iter()
-        .map(|d| d.reach as u128 * d.stride as u128)
-        .sum::<u128>();
-    if count > span || dimensions.iter().any(|d| d.stride == 0) {
-        return true;
+    let mut count = 1u128;
+    let mut span = 1u128;
+    for dimension in &dimensions {
+        if dimension.stride == 0 {
+            return true;
+        }
+        count = count.saturating_mul(dimension.reach as u128 + 1);
+        span += dimension.span() as u128;
     }
-    split(&dimensions).into_iter().any(group_overlaps)
+    count > span || split(&dimensions).into_iter().any(group_overlaps)
 }
 
 /// Splits dimensions, sorted by stride, into groups whose sums cannot cancel each other.
@@ -57,14 +56,15 @@ fn split(dimensions: &[Dimension]) -> Vec<&[Dimension]> {
     let mut groups = Vec::new();
     let (mut begin, mut reach) = (0, 0i128);
     for at in 0..dimensions.len() {
-        let divisor = dimensions[at..]
-            .iter()
-            .fold(0, |divisor, d| gcd(divisor, d.stride));
+        let mut divisor = 0;
+        for dimension in &dimensions[at..] {
+            divisor = gcd(divisor, dimension.stride);
+        }
         if at > begin && i128::from(divisor) > reach {
             groups.push(&dimensions[begin..at]);
             begin = at;
         }
-        reach += i128::from(dimensions[at].reach) * i128::from(dimensions[at].stride);
+        reach += dimensions[at].span();
     }
     groups.push(&dimensions[begin..]);
     groups
@@ -83,52 +83,58 @@ fn group_overlaps(group: &[Dimension]) -> bool {
 
 /// Searches a group of three dimensions or more.
 fn meet_in_the_middle(group: &[Dimension]) -> bool {
-    // No difference matters that is larger than what all other dimensions together can cancel.
-    let total: i128 = group
-        .iter()
-        .map(|d| i128::from(d.reach) * i128::from(d.stride))
-        .sum();
-    let group: Vec<Dimension> = group
-        .iter()
-        .map(|d| {
-            let others = total - i128::from(d.reach) * i128::from(d.stride);
-            let reach = (others / i128::from(d.stride)).min(i128::from(d.reach));
-            Dimension {
-                stride: d.stride,
-                reach: reach as i64,
-            }
-        })
-        .filter(|d| d.reach > 0)
-        .collect();
+    let group = within_reach(group);
     if group.len() < 3 {
         return group_overlaps(&group);
     }
-
     // Two methods: enumerate the sums of all but the largest dimension and solve that one by a division, or divide all
-    // dimensions into two halves.
+    // dimensions into two halves. A look-up in a half costs about a dozen divisions.
     let largest = (0..group.len())
         .max_by_key(|&d| group[d].reach)
         .unwrap_or(0);
     let by_division = sums(&without(&group, 1 << largest));
-    let by_halves = |mask: usize| sums(&without(&group, mask)).max(sums(&without(&group, !mask)));
-    let best = (1..1 << (group.len() - 1))
-        .min_by_key(|&mask| by_halves(mask))
-        .unwrap_or(1);
-
-    // A look-up costs about a dozen divisions.
-    if by_division <= by_halves(best).saturating_mul(4) {
+    let (halves, by_halves) = best_halves(&group);
+    if by_division <= by_halves.saturating_mul(4) {
         meets_by_division(&group, largest)
     } else {
-        meets_by_halves(&group, best)
+        meets_by_halves(&group, halves)
     }
+}
+
+/// The group without the differences that are larger than what all other dimensions together can cancel.
+fn within_reach(group: &[Dimension]) -> Vec<Dimension> {
+    let total: i128 = group.iter().map(|dimension| dimension.span()).sum();
+    let mut found = Vec::new();
+    for &Dimension { stride, reach } in group {
+        let others = total - i128::from(reach) * i128::from(stride);
+        let reach = (others / i128::from(stride)).min(i128::from(reach)) as i64;
+        if reach > 0 {
+            found.push(Dimension { stride, reach });
+        }
+    }
+    found
+}
+
+/// The halves of a group whose larger half has the fewest sums, as the mask of one half, and that number.
+fn best_halves(group: &[Dimension]) -> (usize, u128) {
+    let mut best = (1, u128::MAX);
+    // The last dimension is always in the other half, because a mask and its complement are the same halves.
+    for mask in 1..1 << (group.len() - 1) {
+        let larger = sums(&without(group, mask)).max(sums(&without(group, !mask)));
+        if larger < best.1 {
+            best = (mask, larger);
+        }
+    }
+    best
 }
 
 /// The number of sums that these dimensions' differences can have.
 fn sums(dimensions: &[Dimension]) -> u128 {
-    dimensions
-        .iter()
-        .map(|d| 2 * d.reach as u128 + 1)
-        .fold(1, u128::saturating_mul)
+    let mut count = 1u128;
+    for dimension in dimensions {
+        count = count.saturating_mul(2 * dimension.reach as u128 + 1);
+    }
+    count
 }
 
 /// Enumerates the sums of all dimensions but one, and divides.
@@ -146,10 +152,11 @@ fn meets_by_halves(group: &[Dimension], mask: usize) -> bool {
     let [small, large] = halves;
     // Half of the sums suffice: d and −d cancel together.
     let mut sums = Vec::new();
-    if any_positive_sum(&small, &mut |sum| {
+    let cancels_alone = any_positive_sum(&small, &mut |sum| {
         sums.push(sum.abs());
         sum == 0
-    }) {
+    });
+    if cancels_alone {
         return true;
     }
     sums.sort_unstable();
@@ -160,8 +167,13 @@ fn meets_by_halves(group: &[Dimension], mask: usize) -> bool {
 
 /// The dimensions whose bit in `mask` is 0.
 fn without(group: &[Dimension], mask: usize) -> Vec<Dimension> {
-    let kept = group.iter().enumerate().filter(|(d, _)| mask >> d & 1 == 0);
-    kept.map(|(_, &dimension)| dimension).collect()
+    let mut kept = Vec::new();
+    for (d, &dimension) in group.iter().enumerate() {
+        if mask >> d & 1 == 0 {
+            kept.push(dimension);
+        }
+    }
+    kept
 }
 
 /// Calls `found` with the sum of every combination of differences whose first nonzero component is positive, until it
@@ -183,57 +195,7 @@ fn any_positive_sum(dimensions: &[Dimension], found: &mut impl FnMut(i64) -> boo
     })
 }
 
-/// Sizes, strides, and the bytes of an element.
-pub(crate) type Layout<'a> = (&'a [u32], &'a [u32], u32);
-
-/// Whether two tensors share a byte. The second one's first element is `distance` bytes behind that of the first. A
-/// search that does not end in a million steps counts as found.
-pub(crate) fn share_a_byte(tensors: [Layout<'_>; 2], distance: i64) -> bool {
-    let (mut terms, mut target) = (BTreeMap::new(), distance);
-    for (n, (sizes, strides, width)) in (0..).zip(tensors) {
-        let bytes = |(&size, &stride): (&u32, &u32)| {
-            (i64::from(size) - 1, i64::from(stride) * i64::from(width))
-        };
-        let dimensions = sizes
-            .iter()
-            .zip(strides)
-            .map(bytes)
-            .chain([(i64::from(width) - 1, 1)]);
-        for (reach, stride) in dimensions.filter(|&(_, stride)| stride > 0) {
-            *terms.entry(Reverse(stride)).or_default() += reach;
-            target += n * reach * stride;
-        }
-    }
-    let terms: Vec<_> = terms
-        .into_iter()
-        .map(|(Reverse(stride), reach)| Dimension { stride, reach })
-        .collect();
-    reaches(&terms, target, &mut 1_000_000)
-}
-
-/// Whether `target` is a sum of strides, each at most `reach` times.
-fn reaches(terms: &[Dimension], target: i64, steps: &mut u32) -> bool {
-    *steps = steps.saturating_sub(1);
-    let total: i64 = terms.iter().map(|d| d.reach * d.stride).sum();
-    let (mut divisor, mut rest) = (0, total);
-    let is_out_of_reach = terms.iter().any(|d| {
-        (divisor, rest) = (gcd(divisor, d.stride), rest - d.reach * d.stride);
-        target.rem_euclid(divisor) > rest
-    });
-    let Some((d, smaller)) = terms
-        .split_first()
-        .filter(|_| *steps > 0 && !is_out_of_reach)
-    else {
-        return !is_out_of_reach && (*steps == 0 || target == 0);
-    };
-    let least = (target - (total - d.reach * d.stride) + d.stride - 1)
-        .div_euclid(d.stride)
-        .max(0);
-    (least..=d.reach.min(target.div_euclid(d.stride)))
-        .any(|k| reaches(smaller, target - k * d.stride, steps))
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
+pub(super) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 {
         a
     } else {
@@ -242,10 +204,10 @@ fn gcd(a: i64, b: i64) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::cell::Cell;
 
-    use super::{has_overlap, meets_by_division, meets_by_halves, share_a_byte, Dimension, Layout};
+    use super::{has_overlap, meets_by_division, meets_by_halves, Dimension};
 
     thread_local! {
         /// How many sums this thread has examined: the cost of a search.
@@ -271,14 +233,15 @@ mod tests {
         })
     }
 
-    fn each(choices: u32, places: usize, mut visit: impl FnMut(&[u32])) {
+    /// Visits every list of `places` numbers below `choices`.
+    pub fn each(choices: u32, places: usize, mut visit: impl FnMut(&[u32])) {
         let mut values = vec![0; places];
         for n in 0..choices.pow(places as u32) {
             let mut rest = n;
-            values.iter_mut().for_each(|value| {
+            for value in &mut values {
                 *value = rest % choices;
                 rest /= choices;
-            });
+            }
             visit(&values);
         }
     }
@@ -333,60 +296,6 @@ mod tests {
         check(5, 2, 6);
         assert_eq!(layouts, 42 + 36 * 225 + 64 * 2744 + 81 * 6561 + 32 * 16807);
         assert!(searched > 1000, "{searched}");
-    }
-
-    /// Two tensors at every distance, compared with the bytes that each has.
-    #[test]
-    fn tensors_that_share_a_byte_are_told_as_by_brute_force() {
-        let bytes = |(sizes, strides, width): Layout<'_>, at: i64| {
-            let count: u32 = sizes.iter().product();
-            let element =
-                move |n: u32| u64::from(n % sizes[0] * strides[0] + n / sizes[0] * strides[1]);
-            let of = move |n| {
-                (0..i64::from(width))
-                    .map(move |byte| at + element(n) as i64 * i64::from(width) + byte)
-            };
-            (0..count)
-                .flat_map(of)
-                .collect::<std::collections::HashSet<i64>>()
-        };
-        let mut answers = [0; 2];
-        each(4, 4, |numbers| {
-            let [a, b, c, d] = numbers else {
-                unreachable!()
-            };
-            for (strides, others, width) in [
-                ([1 + a, 5], [1 + c, 7], 1),
-                ([2, 7 * a], [3 * c, 7], 2),
-                ([3, 8], [3, 8], 4),
-            ] {
-                let tensors = [
-                    (&[1 + a, 1 + b][..], &strides[..], width),
-                    (&[1 + c, 1 + d], &others, 2),
-                ];
-                for distance in -40..40 {
-                    let required = !bytes(tensors[0], 0).is_disjoint(&bytes(tensors[1], distance));
-                    assert_eq!(
-                        share_a_byte(tensors, distance),
-                        required,
-                        "{tensors:?} {distance}"
-                    );
-                    answers[usize::from(required)] += 1;
-                }
-            }
-        });
-        assert!(answers[0].min(answers[1]) > 10_000, "{answers:?}");
-        // Large ones take few steps: columns, and every third element beside every sixth.
-        let large =
-            |sizes, strides: [u32; 2], distance| share_a_byte([(sizes, &strides, 4); 2], distance);
-        assert_eq!(
-            [32, 28].map(|at| large(&[1 << 20, 8], [1000, 1], at)),
-            [false, true]
-        );
-        assert_eq!(
-            [4, 6 << 24].map(|at| large(&[1 << 24, 2], [6, 3], at)),
-            [false, true]
-        );
     }
 
     /// Layouts without shortcuts: strides without structure, and as many elements as 2³² allows. Each overlaps at two

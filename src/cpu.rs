@@ -9,7 +9,7 @@ pub(crate) mod cpu_fill;
 pub(crate) mod cpu_reverse;
 mod transpose;
 
-use crate::plan::Steps;
+use crate::plan::StridedDimension;
 
 /// The memory of an operator's tensors. Every slice begins at its tensor's first element, and need not be aligned to
 /// it.
@@ -21,24 +21,25 @@ pub(crate) struct Operands<'a> {
 }
 
 /// Visits every coordinate of the dimensions in row-major order, with its offsets in the tensors.
-fn for_each<const N: usize>(dimensions: &[Steps<N>], mut visit: impl FnMut([usize; N])) {
-    walk(
-        dimensions.split_first().unwrap_or((&(1, [0; N]), &[])),
-        [0; N],
-        &mut visit,
-    );
+fn for_each<const N: usize>(dimensions: &[StridedDimension<N>], mut visit: impl FnMut([usize; N])) {
+    match dimensions.split_first() {
+        Some(dimensions) => walk(dimensions, [0; N], &mut visit),
+        None => visit([0; N]),
+    }
 }
 
 fn walk<const N: usize>(
-    (&(size, strides), inner): (&Steps<N>, &[Steps<N>]),
+    (outer, inner): (&StridedDimension<N>, &[StridedDimension<N>]),
     mut at: [usize; N],
     visit: &mut impl FnMut([usize; N]),
 ) {
-    for _ in 0..size {
+    for _ in 0..outer.size {
         match inner.split_first() {
             Some(inner) => walk(inner, at, visit),
             None => visit(at),
         }
-        (0..N).for_each(|n| at[n] += strides[n] as usize);
+        for (at, &stride) in at.iter_mut().zip(&outer.strides) {
+            *at += stride as usize;
+        }
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod fill_plan;
 pub(crate) mod reverse_plan;
 
 use crate::desc::layout::join;
-pub(crate) use crate::desc::layout::Steps;
+pub(crate) use crate::desc::layout::StridedDimension;
 
 /// The parts of a plan that explanations show.
 pub(crate) struct Summary {
@@ -42,23 +42,27 @@ fn by_name<S: serde::Serializer>(
 
 /// Drops dimensions of size 1, sorts the rest by their first stride, and joins neighbours that are contiguous by all
 /// strides. Outermost first.
-pub(crate) fn merge<const N: usize>(mut dimensions: Vec<Steps<N>>) -> Vec<Steps<N>> {
-    dimensions.retain(|(size, _)| *size > 1);
-    dimensions.sort_by_key(|(_, strides)| std::cmp::Reverse(strides[0]));
-    let mut merged: Vec<Steps<N>> = Vec::with_capacity(dimensions.len());
+pub(crate) fn merge<const N: usize>(
+    mut dimensions: Vec<StridedDimension<N>>,
+) -> Vec<StridedDimension<N>> {
+    dimensions.retain(|dimension| dimension.size > 1);
+    dimensions.sort_by_key(|dimension| std::cmp::Reverse(dimension.strides[0]));
+    let mut merged: Vec<StridedDimension<N>> = Vec::with_capacity(dimensions.len());
     for dimension in dimensions {
-        let joined = merged.last().and_then(|&outer| join(outer, dimension));
-        if joined.is_some() {
-            merged.pop();
+        match merged.last_mut() {
+            Some(outer) => match join(*outer, dimension) {
+                Some(joined) => *outer = joined,
+                None => merged.push(dimension),
+            },
+            None => merged.push(dimension),
         }
-        merged.push(joined.unwrap_or(dimension));
     }
     merged
 }
 
 #[cfg(test)]
 mod tests {
-    use super::merge;
+    use super::{merge, StridedDimension};
 
     #[test]
     fn neighbours_that_are_contiguous_by_all_strides_are_joined() {
@@ -79,7 +83,13 @@ mod tests {
                 vec![(20, [14, 10]), (10, [1, 1])],
             ),
         ] {
-            assert_eq!(merge(dimensions), required);
+            let of_tuples = |tuples: Vec<(u32, [u32; 2])>| -> Vec<StridedDimension<2>> {
+                let dimensions = tuples.into_iter();
+                dimensions
+                    .map(|(size, strides)| StridedDimension::new(size, strides))
+                    .collect()
+            };
+            assert_eq!(merge(of_tuples(dimensions)), of_tuples(required));
         }
     }
 }

@@ -8,7 +8,7 @@ use multiversion::target::target_cfg_f;
 
 use super::{for_each, Operands};
 use crate::plan::fill_plan::{Arithmetic, Dimension, Plan};
-use crate::plan::Steps;
+use crate::plan::StridedDimension;
 
 /// FLOAT16 elements that are computed in FLOAT32 at a time.
 const WIDENED: usize = 1024;
@@ -109,7 +109,10 @@ fn fill<T: Pod + Default>(
         },
         &[],
     ));
-    let outer: Vec<Steps<2>> = outer.iter().map(|d| (d.size, [d.stride, d.step])).collect();
+    let outer: Vec<_> = outer
+        .iter()
+        .map(|d| StridedDimension::new(d.size, [d.stride, d.step]))
+        .collect();
     if inner.stride == 1 && (out.as_ptr() as usize).is_multiple_of(align_of::<T>()) {
         let out = typed(out);
         for_each(&outer, |[at, first]| {

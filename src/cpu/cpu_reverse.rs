@@ -6,7 +6,7 @@ use super::cpu_fill::typed;
 use super::transpose::Tile;
 use super::{for_each, Operands};
 use crate::plan::reverse_plan::{Dimension, Plan};
-use crate::plan::{merge, Steps};
+use crate::plan::{merge, StridedDimension};
 
 /// Lanes of fewer bytes, but of more than `MAX_SELECTED` elements, are copied all at once and then reversed, not copied
 /// one by one (benches/TUNING.md).
@@ -73,10 +73,18 @@ fn length(plan: &Plan, lengths: &[u8], at: usize) -> usize {
     length.min(u64::from(plan.axis.size)) as usize
 }
 
+/// The position that the element at `t` of a lane comes from.
+fn source(t: usize, length: usize) -> usize {
+    if t < length {
+        length - 1 - t
+    } else {
+        t
+    }
+}
+
 fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], out: &mut [T]) {
     let size = plan.axis.size as usize;
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
-    let source = |t: usize, length: usize| if t < length { length - 1 - t } else { t };
     let contiguous = in_step == 1 && out_step == 1;
     // Pieces too short to move one by one: it is faster to copy the whole tensor, and to reverse the copy in place.
     let reverse_copy = |out: &mut [T]| {
@@ -95,9 +103,9 @@ fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], ou
             for_each(&outer, |[at_in, at_out, at_length]| {
                 let length = length(plan, lengths, at_length);
                 let (lane, out) = (&input[at_in..at_in + size], &mut out[at_out..at_out + size]);
-                out.iter_mut()
-                    .enumerate()
-                    .for_each(|(t, out)| *out = lane[source(t, length)]);
+                for (t, element) in out.iter_mut().enumerate() {
+                    *element = lane[source(t, length)];
+                }
             })
         }
         Inner::Lane(_) if contiguous && size * size_of::<T>() < MIN_COPIED_BYTES => {
@@ -190,22 +198,20 @@ fn swap_blocks<T: Pod>(plan: &Plan, lengths: &[u8], out: &mut [T], outer: &Outer
 
 /// Copies the input without reversing it, in the largest possible pieces.
 fn copy_as_it_is<T: Pod>(plan: &Plan, input: &[T], out: &mut [T]) {
-    let axis = (plan.axis.size, [plan.axis.out_stride, plan.axis.in_stride]);
-    let others = plan
-        .dimensions
-        .iter()
-        .map(|d| (d.size, [d.out_stride, d.in_stride]));
-    let mut outer = merge(others.chain([axis]).collect());
-    let piece = outer
-        .pop_if(|(_, strides)| *strides == [1, 1])
-        .map_or(1, |(size, _)| size as usize);
+    let mut all = Vec::with_capacity(plan.dimensions.len() + 1);
+    for d in plan.dimensions.iter().chain([&plan.axis]) {
+        all.push(StridedDimension::new(d.size, [d.out_stride, d.in_stride]));
+    }
+    let mut outer = merge(all);
+    let contiguous = outer.pop_if(|d| d.strides == [1, 1]);
+    let piece = contiguous.map_or(1, |d| d.size as usize);
     for_each(&outer, |[to, from]| {
         out[to..to + piece].copy_from_slice(&input[from..from + piece])
     });
 }
 
 /// The outer dimensions, each with its strides in the input, the output and the lengths.
-type Outer = Vec<Steps<3>>;
+type Outer = Vec<StridedDimension<3>>;
 
 /// The inner part of a plan, which one step moves, and the outer dimensions that the steps walk.
 enum Inner {
@@ -218,17 +224,20 @@ enum Inner {
 }
 
 fn inner(plan: &Plan) -> Inner {
-    let around = |dimensions: &[Dimension]| {
-        dimensions
-            .iter()
-            .map(|d| (d.size, [d.in_stride, d.out_stride, d.length_stride]))
-            .collect()
-    };
     match plan.dimensions.split_last() {
         Some((d, outer)) if d.in_stride == 1 && d.out_stride == 1 => match d.length_stride {
-            0 => Inner::Block(around(outer), d.size as usize),
-            step => Inner::Row(around(outer), d.size as usize, step as usize),
+            0 => Inner::Block(outer_of(outer), d.size as usize),
+            step => Inner::Row(outer_of(outer), d.size as usize, step as usize),
         },
-        _ => Inner::Lane(around(&plan.dimensions)),
+        _ => Inner::Lane(outer_of(&plan.dimensions)),
     }
+}
+
+fn outer_of(dimensions: &[Dimension]) -> Outer {
+    let mut outer = Vec::with_capacity(dimensions.len());
+    for d in dimensions {
+        let strides = [d.in_stride, d.out_stride, d.length_stride];
+        outer.push(StridedDimension::new(d.size, strides));
+    }
+    outer
 }

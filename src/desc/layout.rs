@@ -33,20 +33,31 @@ pub(crate) fn packed_strides(sizes: &[u32]) -> Vec<u32> {
     strides
 }
 
-/// A dimension: its size, and how far one step along it advances in each tensor.
-pub(crate) type Steps<const N: usize> = (u32, [u32; N]);
+/// A dimension of several tensors of the same sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StridedDimension<const N: usize> {
+    pub size: u32,
+    /// How far one step along the dimension advances in each tensor.
+    pub strides: [u32; N],
+}
+
+impl<const N: usize> StridedDimension<N> {
+    pub fn new(size: u32, strides: [u32; N]) -> Self {
+        Self { size, strides }
+    }
+}
 
 /// The dimension that two are together, if they are contiguous in every tensor. `None` if they are not, or if the size
 /// does not fit.
 pub(crate) fn join<const N: usize>(
-    (outer_size, outer): Steps<N>,
-    (size, inner): Steps<N>,
-) -> Option<Steps<N>> {
-    let continues =
-        |(&outer, &inner): (&u32, &u32)| u64::from(outer) == u64::from(inner) * u64::from(size);
-    let is_contiguous = outer.iter().zip(&inner).all(continues);
-    Some((
-        outer_size.checked_mul(size).filter(|_| is_contiguous)?,
-        inner,
-    ))
+    outer: StridedDimension<N>,
+    inner: StridedDimension<N>,
+) -> Option<StridedDimension<N>> {
+    for (&outer_stride, &inner_stride) in outer.strides.iter().zip(&inner.strides) {
+        if u64::from(outer_stride) != u64::from(inner_stride) * u64::from(inner.size) {
+            return None;
+        }
+    }
+    let size = outer.size.checked_mul(inner.size)?;
+    Some(StridedDimension { size, ..inner })
 }

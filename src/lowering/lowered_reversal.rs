@@ -2,7 +2,7 @@
 
 use super::foreign::{size_of, units_of, ReversalArrays};
 use super::lengths::passed_as;
-use crate::desc::layout::{join, Steps};
+use crate::desc::layout::{join, StridedDimension};
 use crate::desc::{
     BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType, TensorRole, MAX_DIMENSIONS,
 };
@@ -12,7 +12,7 @@ use crate::error::LoweringError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoweredReversal {
     /// Innermost first, with the strides of the input, the lengths and the output. Zeros behind the last.
-    dimensions: [Steps<3>; MAX_DIMENSIONS],
+    dimensions: [StridedDimension<3>; MAX_DIMENSIONS],
     rank: usize,
     /// Index of the axis in `dimensions`.
     axis: usize,
@@ -53,76 +53,78 @@ impl LoweredReversal {
             4 => TensorDataType::UInt32,
             _ => TensorDataType::UInt64,
         };
-        let (dimensions, no_axis) = ([(0, [0; 3]); MAX_DIMENSIONS], MAX_DIMENSIONS);
+        let no_axis = MAX_DIMENSIONS;
         let mut lowered = Self {
-            dimensions,
+            dimensions: [StridedDimension::new(0, [0; 3]); MAX_DIMENSIONS],
             rank: 0,
             axis: no_axis,
             data_type,
             length_type,
         };
-        let too_many = || LoweringError::Fold {
-            shape: arrays.input.sizes.to_vec(),
-        };
-        let units_of_element = ((arrays.element_size as i64 / unit) as u32, [1, 0, 1]);
-        lowered.fold(units_of_element, false).ok_or_else(too_many)?;
+        let units = (arrays.element_size as i64 / unit) as u32;
+        lowered.fold(StridedDimension::new(units, [1, 0, 1]), false);
         for d in (0..arrays.input.sizes.len()).rev() {
-            lowered
-                .fold(dimension(arrays, d, missing, unit)?, d == axis)
-                .ok_or_else(too_many)?;
+            let dimension = dimension(arrays, d, missing, unit)?;
+            if !lowered.fold(dimension, d == axis) {
+                return Err(LoweringError::Fold {
+                    shape: arrays.input.sizes.to_vec(),
+                });
+            }
         }
         Ok(lowered)
     }
 
     /// Adds a dimension outside of the others, or joins it with the outermost one. Drops a size of 1. The axis is
-    /// neither joined nor dropped. `None` if there are too many dimensions.
-    fn fold(&mut self, dimension: Steps<3>, is_axis: bool) -> Option<()> {
-        if dimension.0 == 1 && !is_axis {
-            return Some(());
+    /// neither joined nor dropped. Returns false if there are too many dimensions.
+    fn fold(&mut self, dimension: StridedDimension<3>, is_axis: bool) -> bool {
+        if dimension.size == 1 && !is_axis {
+            return true;
         }
-        let outermost = self
-            .rank
-            .checked_sub(1)
-            .filter(|&outermost| !is_axis && outermost != self.axis);
-        if let Some(outermost) = outermost.map(|outermost| &mut self.dimensions[outermost]) {
+        if !is_axis && self.rank > 0 && self.rank - 1 != self.axis {
+            let outermost = &mut self.dimensions[self.rank - 1];
             if let Some(joined) = join(dimension, *outermost) {
                 *outermost = joined;
-                return Some(());
+                return true;
             }
         }
-        *self.dimensions.get_mut(self.rank)? = dimension;
+        let Some(place) = self.dimensions.get_mut(self.rank) else {
+            return false;
+        };
+        *place = dimension;
         if is_axis {
             self.axis = self.rank;
         }
         self.rank += 1;
-        Some(())
+        true
     }
 
     /// The size of the axis.
     pub fn axis_size(&self) -> u32 {
-        self.dimensions[self.axis].0
+        self.dimensions[self.axis].size
     }
 
     /// The operator's descriptor.
     pub fn desc(&self) -> ReverseSubsequencesDesc {
-        let outermost_first = || self.dimensions[..self.rank].iter().rev();
-        let sizes: Vec<u32> = outermost_first().map(|(size, _)| *size).collect();
-        let strides = |tensor: usize| -> Vec<u32> {
-            outermost_first()
-                .map(|(_, strides)| strides[tensor])
-                .collect()
-        };
+        let mut sizes = Vec::with_capacity(self.rank);
+        let mut strides = [const { Vec::new() }; 3];
+        for dimension in self.dimensions[..self.rank].iter().rev() {
+            sizes.push(dimension.size);
+            for (of_tensor, stride) in strides.iter_mut().zip(dimension.strides) {
+                of_tensor.push(stride);
+            }
+        }
+        let [input, lengths, output] = &strides;
         let axis = self.rank - 1 - self.axis;
         let mut length_sizes = sizes.clone();
         length_sizes[axis] = 1;
         ReverseSubsequencesDesc {
-            input_tensor: BufferTensorDesc::strided(self.data_type, &sizes, &strides(0)),
+            input_tensor: BufferTensorDesc::strided(self.data_type, &sizes, input),
             sequence_lengths_tensor: BufferTensorDesc::strided(
                 self.length_type,
                 &length_sizes,
-                &strides(1),
+                lengths,
             ),
-            output_tensor: BufferTensorDesc::strided(self.data_type, &sizes, &strides(2)),
+            output_tensor: BufferTensorDesc::strided(self.data_type, &sizes, output),
             axis: axis as u32,
         }
     }
@@ -156,25 +158,24 @@ fn check_shapes(arrays: &ReversalArrays<'_>) -> Result<(usize, usize), LoweringE
         return Err(LoweringError::Axis { found: axis, rank });
     }
     let axis = from_front as usize;
-    let lanes = |d: usize| if d == axis { 1 } else { input.sizes[d] };
-    let broadcasts = |missing: &usize| {
-        lengths
-            .sizes
-            .iter()
-            .zip(*missing..)
-            .all(|(&found, d)| found == 1 || found == lanes(d))
-    };
-    let missing = rank
-        .checked_sub(lengths.sizes.len())
-        .filter(broadcasts)
-        .ok_or_else(|| {
-            let required = (0..rank).map(lanes).collect();
-            LoweringError::Lengths {
-                found: lengths.sizes.to_vec(),
-                required,
-            }
-        })?;
+    let mut required = input.sizes.to_vec();
+    required[axis] = 1;
+    let missing = missing_dimensions(lengths.sizes, &required).ok_or_else(|| {
+        let found = lengths.sizes.to_vec();
+        LoweringError::Lengths { found, required }
+    })?;
     Ok((axis, missing))
+}
+
+/// The number of `required`'s first dimensions that the lengths do not have. `None` if the lengths do not broadcast.
+fn missing_dimensions(found: &[i64], required: &[i64]) -> Option<usize> {
+    let missing = required.len().checked_sub(found.len())?;
+    for (&size, &required) in found.iter().zip(&required[missing..]) {
+        if size != 1 && size != required {
+            return None;
+        }
+    }
+    Some(missing)
 }
 
 /// The bytes of the largest integers, up to 8, as which elements can move: the power of two that divides the element's
@@ -186,17 +187,17 @@ fn largest_unit(arrays: &ReversalArrays<'_>) -> Result<i64, LoweringError> {
         element_size,
         ..
     } = *arrays;
-    let strides = [input.strides_in_bytes, output.strides_in_bytes]
-        .into_iter()
-        .flatten();
-    let strides = strides.flat_map(|strides| strides.iter().zip(input.sizes));
-    let strides = strides
-        .filter(|(_, &size)| size > 1)
-        .map(|(&stride, _)| stride as u64);
-    let numbers = [element_size as u64, input.address.0, output.address.0]
-        .into_iter()
-        .chain(strides);
-    let unit = 1 << numbers.map(u64::trailing_zeros).fold(3, u32::min);
+    // A power of two divides numbers if it divides their bits together. The 8 is the largest unit.
+    let mut bits = 8 | element_size as u64 | input.address.0 | output.address.0;
+    for tensor in [input, output] {
+        let strides = tensor.strides_in_bytes.unwrap_or_default();
+        for (&stride, &size) in strides.iter().zip(input.sizes) {
+            if size > 1 {
+                bits |= stride as u64;
+            }
+        }
+    }
+    let unit = 1u64 << bits.trailing_zeros();
     let most = u64::from(u32::MAX) * unit;
     if !(1..=most).contains(&(element_size as u64)) {
         return Err(LoweringError::ElementSize {
@@ -214,7 +215,7 @@ fn dimension(
     d: usize,
     missing: usize,
     unit: i64,
-) -> Result<Steps<3>, LoweringError> {
+) -> Result<StridedDimension<3>, LoweringError> {
     let ReversalArrays {
         input,
         lengths,
@@ -223,10 +224,8 @@ fn dimension(
         length_type,
         ..
     } = *arrays;
-    let (width, length_width) = (
-        element_size as i64,
-        i64::from(length_type.size_in_bits() / 8),
-    );
+    let width = element_size as i64;
+    let length_width = i64::from(length_type.size_in_bits() / 8);
     let size = size_of(TensorRole::Input, d, input.sizes[d])?;
     let lengths_stride = match d.checked_sub(missing) {
         Some(k) if lengths.sizes[k] != 1 => units_of(
@@ -238,9 +237,10 @@ fn dimension(
         _ => 0,
     };
     if size == 1 {
-        return Ok((size, [0, lengths_stride, 0]));
+        return Ok(StridedDimension::new(size, [0, lengths_stride, 0]));
     }
     let input_stride = units_of(TensorRole::Input, d, input.stride(d, width), unit)?;
     let output_stride = units_of(TensorRole::Output, d, output.stride(d, width), unit)?;
-    Ok((size, [input_stride, lengths_stride, output_stride]))
+    let strides = [input_stride, lengths_stride, output_stride];
+    Ok(StridedDimension::new(size, strides))
 }

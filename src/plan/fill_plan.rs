@@ -1,6 +1,6 @@
 //! The plan of FILL_VALUE_SEQUENCE: the output's dimensions in memory order.
 
-use super::{merge, MergedDimension, Summary};
+use super::{merge, MergedDimension, StridedDimension, Summary};
 use crate::desc::{layout, FillValueSequenceDesc, TensorDataType};
 
 /// How values are computed. Signed and unsigned integers share an arithmetic, because both wrap.
@@ -57,19 +57,22 @@ impl Plan {
     pub fn new(desc: &FillValueSequenceDesc) -> Option<Self> {
         let output = &desc.output_tensor;
         let arithmetic = Arithmetic::of(output.data_type)?;
-        let (start, delta) = (desc.value_start.to_bits(), desc.value_delta.to_bits());
         let steps = layout::packed_strides(&output.sizes);
         let strides = output.strides.as_ref().unwrap_or(&steps);
-        let dimensions = (0..output.sizes.len()).map(|d| (output.sizes[d], [strides[d], steps[d]]));
-        let merged = merge(dimensions.collect()).into_iter();
-        let dimensions = merged
-            .map(|(size, [stride, step])| Dimension { size, stride, step })
-            .collect();
+        let mut all = Vec::with_capacity(steps.len());
+        for (d, &size) in output.sizes.iter().enumerate() {
+            all.push(StridedDimension::new(size, [strides[d], steps[d]]));
+        }
+        let mut dimensions = Vec::new();
+        for StridedDimension { size, strides } in merge(all) {
+            let [stride, step] = strides;
+            dimensions.push(Dimension { size, stride, step });
+        }
         Some(Self {
             arithmetic,
             width: output.data_type.size_in_bits() / 8,
-            start,
-            delta,
+            start: desc.value_start.to_bits(),
+            delta: desc.value_delta.to_bits(),
             dimensions,
         })
     }

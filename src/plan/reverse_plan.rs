@@ -1,6 +1,6 @@
 //! The plan of REVERSE_SUBSEQUENCES: the axis and the other dimensions.
 
-use super::{merge, MergedDimension, Steps, Summary};
+use super::{merge, MergedDimension, StridedDimension, Summary};
 use crate::desc::{layout, BufferTensorDesc, ReverseSubsequencesDesc, TensorDataType};
 
 /// Bytes of the widest element.
@@ -13,6 +13,37 @@ pub(crate) struct Dimension {
     pub in_stride: u32,
     pub out_stride: u32,
     pub length_stride: u32,
+}
+
+impl Dimension {
+    /// The same dimension in blocks of `size` elements. `None` if a stride is not a number of whole blocks.
+    fn in_blocks(self, size: u32) -> Option<Self> {
+        let is_whole = self.in_stride.is_multiple_of(size) && self.out_stride.is_multiple_of(size);
+        is_whole.then_some(Self {
+            in_stride: self.in_stride / size,
+            out_stride: self.out_stride / size,
+            ..self
+        })
+    }
+
+    /// The dimension in the form that [`merge`] takes.
+    fn strided(self) -> StridedDimension<3> {
+        // The output is first, because `merge` sorts by its strides.
+        StridedDimension {
+            size: self.size,
+            strides: [self.out_stride, self.in_stride, self.length_stride],
+        }
+    }
+
+    fn of_strided(dimension: StridedDimension<3>) -> Self {
+        let [out_stride, in_stride, length_stride] = dimension.strides;
+        Self {
+            size: dimension.size,
+            in_stride,
+            out_stride,
+            length_stride,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -36,37 +67,30 @@ pub(crate) struct Plan {
 impl Plan {
     /// The plan of a validated descriptor; `None` if the descriptor was not validated.
     pub fn new(desc: &ReverseSubsequencesDesc) -> Option<Self> {
-        let (input, lengths, output) = (
-            &desc.input_tensor,
-            &desc.sequence_lengths_tensor,
-            &desc.output_tensor,
-        );
-        let (in_strides, length_strides, out_strides) =
-            (strides(input), strides(lengths), strides(output));
+        let input = &desc.input_tensor;
+        let lengths = &desc.sequence_lengths_tensor;
+        let in_strides = strides(input);
+        let out_strides = strides(&desc.output_tensor);
+        let length_strides = strides(lengths);
         let a = desc.axis as usize;
-        // The output is first, because `merge` sorts by its strides.
-        let dimension = |(size, strides): Steps<3>| {
-            let [out_stride, in_stride, length_stride] = strides;
-            Dimension {
-                size,
-                in_stride,
-                out_stride,
-                length_stride,
+        let mut others = Vec::new();
+        let mut axis = None;
+        for d in 0..input.sizes.len() {
+            let dimension = Dimension {
+                size: input.sizes[d],
+                in_stride: in_strides[d],
+                out_stride: out_strides[d],
+                length_stride: if d == a { 0 } else { length_strides[d] },
+            };
+            if d == a {
+                axis = Some(dimension);
+            } else {
+                others.push(dimension.strided());
             }
-        };
-        let axis = dimension((
-            *input.sizes.get(a)?,
-            [*out_strides.get(a)?, *in_strides.get(a)?, 0],
-        ));
-        let others = (0..input.sizes.len()).filter(|&d| d != a);
-        let others = others.map(|d| {
-            (
-                input.sizes[d],
-                [out_strides[d], in_strides[d], length_strides[d]],
-            )
-        });
-        let dimensions: Vec<Dimension> =
-            merge(others.collect()).into_iter().map(dimension).collect();
+        }
+        let axis = axis?;
+        let merged = merge(others).into_iter();
+        let dimensions: Vec<Dimension> = merged.map(Dimension::of_strided).collect();
         let same_axis = axis.size == 1 || axis.in_stride == axis.out_stride;
         let mut plan = Self {
             width: input.data_type.size_in_bits() / 8,
@@ -81,30 +105,24 @@ impl Plan {
         Some(plan)
     }
 
+    /// The plan with each inner block as one element, if the block moves whole and all other strides are whole blocks.
     fn with_blocks_as_elements(&self) -> Option<Box<Self>> {
-        let (block, dimensions) = self.dimensions.split_last()?;
-        let (size, axis) = (block.size, &self.axis);
-        let moved_whole = (block.in_stride, block.out_stride, block.length_stride) == (1, 1, 0);
-        let strides = dimensions.iter().flat_map(|d| [d.in_stride, d.out_stride]);
-        let apart = strides
-            .chain([axis.in_stride, axis.out_stride])
-            .all(|stride| stride % size == 0);
-        let in_blocks = |d: &Dimension| Dimension {
-            in_stride: d.in_stride / size,
-            out_stride: d.out_stride / size,
-            ..*d
-        };
-        (moved_whole && apart && size.saturating_mul(self.width) <= MAX_WIDTH).then(|| {
-            let dimensions = dimensions.iter().map(in_blocks).collect();
-            let (width, axis) = (self.width * size, in_blocks(axis));
-            Box::new(Self {
-                width,
-                axis,
-                dimensions,
-                blocks_as_elements: None,
-                ..*self
-            })
-        })
+        let (block, outer) = self.dimensions.split_last()?;
+        let moves_whole = block.in_stride == 1 && block.out_stride == 1 && block.length_stride == 0;
+        if !moves_whole || block.size.saturating_mul(self.width) > MAX_WIDTH {
+            return None;
+        }
+        let mut dimensions = Vec::with_capacity(outer.len());
+        for dimension in outer {
+            dimensions.push(dimension.in_blocks(block.size)?);
+        }
+        Some(Box::new(Self {
+            width: self.width * block.size,
+            axis: self.axis.in_blocks(block.size)?,
+            dimensions,
+            blocks_as_elements: None,
+            ..*self
+        }))
     }
 
     pub fn summary(&self) -> Summary {
@@ -138,18 +156,21 @@ impl Plan {
         );
 
         // Elements that are broadcast are read once.
-        let count = |stride: fn(&Dimension) -> u32| -> u64 {
-            self.dimensions
-                .iter()
-                .filter(|d| stride(d) != 0)
-                .map(|d| u64::from(d.size))
-                .product()
+        let mut read = if axis.in_stride == 0 {
+            1
+        } else {
+            u64::from(axis.size)
         };
-        let read =
-            count(|d| d.in_stride) * u64::from(if axis.in_stride == 0 { 1 } else { axis.size });
-        let written = count(|d| d.out_stride) * u64::from(axis.size);
-        let lengths = count(|d| d.length_stride) * if self.wide_lengths { 8 } else { 4 };
-        let bytes = (read + written) * u64::from(self.width) + lengths;
+        let mut written = u64::from(axis.size);
+        let mut lengths = 1;
+        for d in &self.dimensions {
+            let size = u64::from(d.size);
+            read *= if d.in_stride == 0 { 1 } else { size };
+            written *= if d.out_stride == 0 { 1 } else { size };
+            lengths *= if d.length_stride == 0 { 1 } else { size };
+        }
+        let length_bytes = lengths * if self.wide_lengths { 8 } else { 4 };
+        let bytes = (read + written) * u64::from(self.width) + length_bytes;
         let in_place = self
             .in_place
             .then_some(if axis.size < 2 { 0 } else { bytes });

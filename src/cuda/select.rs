@@ -8,6 +8,7 @@ mod clusters;
 mod columns;
 mod elementwise;
 mod fast_div;
+mod fit;
 mod lanes;
 mod layout;
 mod packed_lanes;

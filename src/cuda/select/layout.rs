@@ -4,12 +4,9 @@
 pub(super) mod parameters;
 pub(super) mod traffic;
 
-use bytemuck::Pod;
-
-use super::{reject_if, Candidate, RejectReason};
-use crate::cuda::estimate::{self, FamilyCosts, Work};
+use super::{reject_if, RejectReason};
+use crate::cuda::estimate::Work;
 use crate::cuda::kernels::{Entry, Family};
-use crate::cuda::launch::{words, Launch};
 use crate::cuda::parameters::elementwise;
 use crate::cuda::target::GpuTarget;
 use crate::placement::Placement;
@@ -227,69 +224,4 @@ pub(super) fn are_adjacent<'a>(
         next *= u64::from(d.size);
         follows
     })
-}
-
-/// The candidates of a reversal.
-pub(super) struct Candidates {
-    list: Vec<Candidate>,
-    /// Leaves out those that are never chosen, because another one accepts these pointers and has a lower estimate.
-    only_fastest: bool,
-    /// The variant of the kernel that adds candidates.
-    pub variant: (&'static str, u32),
-}
-
-impl Candidates {
-    pub fn new(only_fastest: bool) -> Self {
-        Self {
-            list: Vec::with_capacity(8),
-            only_fastest,
-            variant: ("", 0),
-        }
-    }
-
-    /// Adds a kernel that can run a layout, with its work in units of `unit` bytes. `params` makes the parameters of
-    /// the launch.
-    pub fn add<P: Pod>(
-        &mut self,
-        layout: &Layout<'_>,
-        launch: Launch,
-        work: Work,
-        costs: &'static FamilyCosts,
-        unit: u32,
-        params: impl FnOnce() -> P,
-    ) -> Result<(), RejectReason> {
-        let terms = estimate::terms(&work, launch.grid, layout.target);
-        let microseconds = estimate::microseconds(costs.of(layout.placement, unit), &terms);
-        let (microseconds, costs) = (Some(microseconds), Some((costs, unit)));
-        let is_faster = |other: &Candidate| {
-            other.launch.alignment <= launch.alignment && other.microseconds <= microseconds
-        };
-        if !self.only_fastest || !self.list.iter().any(is_faster) {
-            let launch = Launch {
-                params: words(params()),
-                ..launch
-            };
-            self.list.push(Candidate {
-                launch,
-                variant: self.variant,
-                work,
-                costs,
-                microseconds,
-                time: None,
-            });
-        }
-        Ok(())
-    }
-
-    /// The candidates from the lowest estimate on. Equal ones begin with the one that accepts the most pointers.
-    pub fn sorted(mut self) -> Vec<Candidate> {
-        self.list.sort_by(|a, b| {
-            let estimates = a
-                .microseconds
-                .unwrap_or_default()
-                .total_cmp(&b.microseconds.unwrap_or_default());
-            estimates.then(a.launch.alignment.cmp(&b.launch.alignment))
-        });
-        self.list
-    }
 }

@@ -1,6 +1,8 @@
 //! REVERSE_SUBSEQUENCES: every kernel that can run a layout has an estimate, and the lowest one is chosen.
 
-use super::layout::{Candidates, Layout, NOT_DIVIDED, NOT_IN_PLACE, ONLY_IN_PLACE};
+use super::fit::{add, Candidates};
+use super::layout::{Layout, NOT_DIVIDED, NOT_IN_PLACE, ONLY_IN_PLACE};
+use super::small::{SmallUnits, COPIES_OR_SWAPS, EXCHANGES, SCATTERS};
 use super::{chosen, Candidate, RejectReason};
 use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
 use crate::cuda::kernels::*;
@@ -13,7 +15,7 @@ use crate::placement::Placement;
 use crate::plan::reverse_plan::Plan;
 
 /// A kernel family, or one unit of it. `add` adds the candidate of a variant, if it can run a layout.
-struct Kernel {
+struct Row {
     family: &'static Family,
     /// The name of a variant, with `{}` for its number. Empty if people need no name.
     variant: &'static str,
@@ -24,8 +26,8 @@ struct Kernel {
 const fn one(
     family: &'static Family,
     add: fn(&Layout<'_>, u32, &mut Candidates) -> Result<(), RejectReason>,
-) -> Kernel {
-    Kernel {
+) -> Row {
+    Row {
         family,
         variant: "",
         variants: &[0],
@@ -36,37 +38,37 @@ const fn one(
 /// Kernels that move elements, or blocks in units of their own. `reverse_elementwise` in units of one element runs any
 /// layout with any pointers. The order decides only between equal estimates, and which of a kernel's reasons is shown.
 #[rustfmt::skip] // a line each
-const BLOCK_KERNELS: &[Kernel] = &[
-    Kernel { family: &SMALL, variant: "exchanges", variants: &small::UNITS, add: small::exchange },
-    Kernel { family: &SMALL, variant: "scatters", variants: &small::UNITS, add: small::scatter },
-    Kernel { family: &SMALL, variant: "", variants: &small::UNITS, add: small::small },
-    Kernel { family: &ELEMENTWISE, variant: "", variants: &elementwise::UNITS, add: elementwise::units },
-    Kernel { family: &SINGLE_ROWS, variant: "", variants: &rows::UNITS, add: rows::single_rows },
-    Kernel { family: &PACKED_ROWS, variant: "", variants: &rows::UNITS, add: rows::packed_rows },
-    Kernel { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<4> },
-    Kernel { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<2> },
-    Kernel { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: rows::row_tiles::<1> },
+const BLOCK_KERNELS: &[Row] = &[
+    Row { family: &SMALL, variant: "exchanges", variants: &small::UNITS, add: add::<SmallUnits<EXCHANGES>> },
+    Row { family: &SMALL, variant: "scatters", variants: &small::UNITS, add: add::<SmallUnits<SCATTERS>> },
+    Row { family: &SMALL, variant: "", variants: &small::UNITS, add: add::<SmallUnits<COPIES_OR_SWAPS>> },
+    Row { family: &ELEMENTWISE, variant: "", variants: &elementwise::UNITS, add: add::<elementwise::Units> },
+    Row { family: &SINGLE_ROWS, variant: "", variants: &rows::UNITS, add: add::<rows::SingleRows> },
+    Row { family: &PACKED_ROWS, variant: "", variants: &rows::UNITS, add: add::<rows::PackedRows> },
+    Row { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: add::<rows::RowTiles<4>> },
+    Row { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: add::<rows::RowTiles<2>> },
+    Row { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: add::<rows::RowTiles<1>> },
 ];
 
 /// Kernels that move elements. They also run blocks of 2, 4 or 8 bytes, as elements of that width.
 #[rustfmt::skip] // a line each
-const ELEMENT_KERNELS: &[Kernel] = &[
-    Kernel { family: &ELEMENTWISE, variant: "gathers {} bytes a thread", variants: &[4, 8, 16], add: elementwise::vectors },
-    one(&PACKED_LANES, packed_lanes::packed_lanes),
-    Kernel { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: lanes::whole::<true> },
-    Kernel { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: lanes::whole::<false> },
-    one(&LONG_LANES, lanes::long::<true>),
-    one(&LONG_LANES, lanes::long::<false>),
-    one(&COLUMNS, columns::columns),
-    Kernel { family: &THREAD_COLUMNS, variant: "{} threads", variants: &THREADS_OF_COLUMNS, add: columns::thread_columns },
-    Kernel { family: &CLUSTERS, variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, add: clusters::clusters },
-    Kernel { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::unaligned::<false> },
-    Kernel { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::aligned },
-    Kernel { family: &UNALIGNED_STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: strips::unaligned::<true> },
-    one(&TRANSPOSED, transposed::transposed::<true>),
-    one(&TRANSPOSED, transposed::transposed::<false>),
-    Kernel { family: &TRANSPOSED, variant: "tiles of {} elements", variants: &[SMALL_TILE], add: transposed::transposed::<false> },
-    Kernel { family: &TRANSPOSED_DIRECTLY, variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: transposed::directly },
+const ELEMENT_KERNELS: &[Row] = &[
+    Row { family: &ELEMENTWISE, variant: "gathers {} bytes a thread", variants: &[4, 8, 16], add: add::<elementwise::Vectors> },
+    one(&PACKED_LANES, add::<packed_lanes::PackedLanes>),
+    Row { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: add::<lanes::WholeLanes<true>> },
+    Row { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: add::<lanes::WholeLanes<false>> },
+    one(&LONG_LANES, add::<lanes::LongLanes<true>>),
+    one(&LONG_LANES, add::<lanes::LongLanes<false>>),
+    one(&COLUMNS, add::<columns::Groups>),
+    Row { family: &THREAD_COLUMNS, variant: "{} threads", variants: &THREADS_OF_COLUMNS, add: add::<columns::ThreadColumns> },
+    Row { family: &CLUSTERS, variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, add: add::<clusters::ClusterStrips> },
+    Row { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: add::<strips::UnalignedStrips<false>> },
+    Row { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: add::<strips::AlignedStrips> },
+    Row { family: &UNALIGNED_STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: add::<strips::UnalignedStrips<true>> },
+    one(&TRANSPOSED, add::<transposed::Tiles<true>>),
+    one(&TRANSPOSED, add::<transposed::Tiles<false>>),
+    Row { family: &TRANSPOSED, variant: "tiles of {} elements", variants: &[SMALL_TILE], add: add::<transposed::Tiles<false>> },
+    Row { family: &TRANSPOSED_DIRECTLY, variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: add::<transposed::DirectTiles> },
 ];
 
 /// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In

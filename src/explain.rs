@@ -1,6 +1,17 @@
 //! A description of what a compiled operator will do: [`CompiledOperator::explain`].
+//!
+//! It has one list of kernels for each mode, in three parts:
+//!
+//! ```text
+//! chosen     the kernels that a dispatch tries, in their order; each accepts more pointers than those before it
+//! possible   those that could run, from the lowest estimate on
+//! rejected   those that cannot run this layout, with the reason
+//! ```
+//!
+//! An operator that is not compiled is described for a GPU that need not exist. `dml-cuda --explain` prints both.
 
-use std::fmt;
+mod text;
+
 use std::time::Duration;
 
 use crate::cuda::select::Candidate;
@@ -164,12 +175,10 @@ impl CompiledOperator {
             return Explanation::new(&inner.plan, |_| Vec::new());
         };
         Explanation::new(&inner.plan, |mode| {
-            let chosen: Vec<Launch> = launcher
-                .launches(mode)
-                .into_iter()
-                .flatten()
-                .cloned()
-                .collect();
+            let mut chosen: Vec<Launch> = Vec::new();
+            if let Some(launches) = launcher.launches(mode) {
+                chosen.extend(launches.cloned());
+            }
             let measured = mode.of(&inner.measured);
             explain_kernels(
                 &inner.plan,
@@ -242,26 +251,14 @@ fn explain_kernels(
     measured: &[Candidate],
 ) -> Vec<ExplainedKernel> {
     let candidates = plan.candidates(target, mode);
-    let explain = |candidate: &Candidate, outcome| ExplainedKernel {
-        kernel: candidate.launch.entry.name.to_owned(),
-        variant: candidate.variant(),
-        estimate: candidate.estimate(),
-        measured: measured
-            .iter()
-            .find(|measured| measured.launch == candidate.launch)
-            .and_then(|found| found.time),
-        outcome,
-    };
     let mut kernels = Vec::new();
     for launch in chosen {
         let candidate = candidates
             .iter()
-            .find(|candidate| candidate.launch == *launch);
-        let candidate = candidate.expect("only candidates are chosen");
-        kernels.push(explain(
-            candidate,
-            Outcome::Chosen(explain_launch(launch, options)),
-        ));
+            .find(|candidate| candidate.launch == *launch)
+            .expect("only candidates are chosen");
+        let outcome = Outcome::Chosen(explain_launch(launch, options));
+        kernels.push(explain_candidate(candidate, measured, outcome));
     }
     let mut seen = Vec::new();
     for candidate in &candidates {
@@ -271,7 +268,7 @@ fn explain_kernels(
         if chosen.contains(&candidate.launch) {
             continue;
         }
-        let possible = explain(candidate, Outcome::Possible);
+        let possible = explain_candidate(candidate, measured, Outcome::Possible);
         if is_best || possible.measured.is_some() {
             kernels.push(possible);
         }
@@ -291,6 +288,23 @@ fn explain_kernels(
     kernels
 }
 
+fn explain_candidate(
+    candidate: &Candidate,
+    measured: &[Candidate],
+    outcome: Outcome,
+) -> ExplainedKernel {
+    let timed = measured
+        .iter()
+        .find(|measured| measured.launch == candidate.launch);
+    ExplainedKernel {
+        kernel: candidate.launch.entry.name.to_owned(),
+        variant: candidate.variant(),
+        estimate: candidate.estimate(),
+        measured: timed.and_then(|timed| timed.time),
+        outcome,
+    }
+}
+
 fn explain_launch(launch: &Launch, options: CompileOptions) -> ExplainedLaunch {
     ExplainedLaunch {
         access_bytes: launch.access,
@@ -303,96 +317,6 @@ fn explain_launch(launch: &Launch, options: CompileOptions) -> ExplainedLaunch {
         } else {
             Specialize::Never
         },
-    }
-}
-
-impl fmt::Display for Explanation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.dimensions.is_empty() {
-            writeln!(f, "merged shape: one element")?;
-        } else {
-            writeln!(f, "merged shape, outermost in the output's memory first:")?;
-        }
-        for dimension in &self.dimensions {
-            let name = if dimension.is_axis { "axis" } else { "size" };
-            let strides: Vec<String> = dimension
-                .strides
-                .iter()
-                .map(|(tensor, stride)| format!("{tensor} {stride}"))
-                .collect();
-            writeln!(
-                f,
-                "  {name} {}, steps of {}",
-                dimension.size,
-                strides.join(", ")
-            )?;
-        }
-        for mode in &self.modes {
-            let most = if mode.in_place { "at most " } else { "" };
-            writeln!(f, "{}: {most}{} bytes must move", mode.name, mode.bytes)?;
-            if mode.bytes == 0 {
-                writeln!(f, "  no kernel: nothing moves")?;
-            } else if mode.launches().next().is_none() {
-                writeln!(f, "  no kernel: the CPU runs it, on the calling thread")?;
-            }
-            for kernel in &mode.kernels {
-                writeln!(f, "  {kernel}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Writes one line, such as `possible reverse_strips_4, strips of 64 bytes: estimated 4.00 µs`.
-impl fmt::Display for ExplainedKernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match &self.outcome {
-            Outcome::Chosen(_) => "chosen",
-            Outcome::Possible => "possible",
-            Outcome::Rejected { .. } => "rejected",
-        };
-        write!(f, "{word} {}", self.kernel)?;
-        if !self.variant.is_empty() {
-            write!(f, ", {}", self.variant)?;
-        }
-        let mut facts = Vec::new();
-        if let Some(time) = self.measured {
-            facts.push(format!("measured {:.2} µs", in_microseconds(time)));
-        }
-        if let Some(time) = self.estimate {
-            facts.push(format!("estimated {:.2} µs", in_microseconds(time)));
-        }
-        match &self.outcome {
-            Outcome::Chosen(launch) => facts.push(launch.to_string()),
-            Outcome::Possible => {}
-            Outcome::Rejected { reason } => facts.push(reason.clone()),
-        }
-        write!(f, ": {}", facts.join(", "))
-    }
-}
-
-impl fmt::Display for ExplainedLaunch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            access_bytes,
-            blocks,
-            threads,
-            shared_memory,
-            alignment,
-            specialize,
-        } = self;
-        write!(
-            f,
-            "{access_bytes}-byte stores, grid {blocks} x {threads} threads, "
-        )?;
-        write!(
-            f,
-            "{shared_memory} bytes of shared memory per thread block, "
-        )?;
-        write!(
-            f,
-            "pointers at multiples of {alignment}, specialize={specialize}"
-        )
     }
 }
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 use crate::cuda::select::Candidate;
 use crate::cuda::{
     load, Addresses, Context, Graph, Launch, Loaded, LoadedKernel, Memory, Placement, Stream,
+    StreamHandle,
 };
 use crate::desc::OperatorDesc;
 use crate::device::operator::{bytes_of_element, Operator};
-use crate::error::Error;
+use crate::error::{DispatchError, Error};
 use crate::operator_plan::OperatorPlan;
 use crate::options::{CompileOptions, Specialize};
 
@@ -43,10 +44,9 @@ pub(crate) fn fastest(
     // The fastest of the first candidates that accept pointers at multiples of `alignment`, timed with pointers `past`
     // bytes behind a multiple of 16.
     let mut fastest_of = |alignment: u32, past: u32| {
-        let accepting = candidates
-            .iter()
-            .filter(|candidate| alignment.is_multiple_of(candidate.launch.alignment));
-        let mut timed: Vec<Candidate> = accepting.take(MEASURED).cloned().collect();
+        let mut timed: Vec<Candidate> = candidates.clone();
+        timed.retain(|candidate| alignment.is_multiple_of(candidate.launch.alignment));
+        timed.truncate(MEASURED);
         // Specializing takes longer than measuring, so only the fastest is specialized.
         let generic = options.with_specialize(Specialize::Never);
         let loaded = load(
@@ -56,10 +56,9 @@ pub(crate) fn fastest(
         )
         .ok()?;
         let times = times(operator, context, placement, past, ROUNDS, &loaded).ok()?;
-        timed
-            .iter_mut()
-            .zip(times)
-            .for_each(|(candidate, time)| candidate.time = Some(time));
+        for (candidate, time) in timed.iter_mut().zip(times) {
+            candidate.time = Some(time);
+        }
         let fastest = chosen(&timed)?.launch.clone();
         measured.extend(timed);
         load(context, [fastest], options).ok()?.pop()
@@ -80,9 +79,8 @@ fn chosen(timed: &[Candidate]) -> Option<&Candidate> {
     Some(if is_convincing { fastest } else { estimated })
 }
 
-/// The times of launches of an operator, in order, each the least of `rounds` runs of a graph. The pointers are `past`
+/// The times of launches of an operator, in order, each the lowest of `rounds` runs of a graph. The pointers are `past`
 /// bytes past a multiple of 256.
-#[allow(unsafe_code)]
 pub(crate) fn times(
     operator: &Operator,
     context: &Arc<Context>,
@@ -91,80 +89,98 @@ pub(crate) fn times(
     rounds: u32,
     loaded: &Loaded,
 ) -> Result<Vec<Duration>, Error> {
-    let Tensors {
-        input,
-        output,
-        lengths,
-    } = Tensors::new(operator, placement);
-    let past = u64::from(past);
-    let [input, output] = [input, output].map(|bytes| {
-        if bytes == 0 {
-            0
-        } else {
-            (bytes + past).next_multiple_of(256)
-        }
-    });
-    let sets = (CACHES * u64::from(context.target.l2_cache))
-        .div_ceil(input + output)
-        .clamp(1, MOST_SETS);
-    let values: Vec<u8> = random().take(RANDOM).flat_map(u64::to_le_bytes).collect();
-    let tensors = Memory::repeating(context, (input + output) * sets, &values)?;
-    let lengths = lengths
-        .map(|(bytes, values)| Memory::repeating(context, bytes, &values))
-        .transpose()?;
-    let set = |n: u64| {
-        let output_at = tensors.address() + n * (input + output) + past;
-        let input_at = if input == 0 {
-            output_at
-        } else {
-            output_at + output
-        };
-        (
-            lengths
-                .as_ref()
-                .map_or(Vec::new(), |lengths| vec![input_at, lengths.address()]),
-            output_at,
-        )
-    };
-    let sets: Vec<_> = (0..sets).map(set).collect();
+    let sets = TensorSets::new(Tensors::new(operator, placement), context, past)?;
     // Dropped before the memory, which waits for what may be left of its work.
     let stream = Stream::new(context)?;
     // The sets of small tensors take two turns, so that the resolution of events does not matter.
-    let count = sets.len() * if sets.len() as u64 == MOST_SETS { 2 } else { 1 };
-    let time = |(launch, kernel): &(Launch, Arc<LoadedKernel>)| {
+    let turns = if sets.count == MOST_SETS { 2 } else { 1 };
+    let launches = turns * sets.count;
+    let mut times = Vec::with_capacity(loaded.len());
+    for (launch, kernel) in loaded {
         let mut graph = Graph::record(context, |stream| {
-            sets.iter()
-                .cycle()
-                .take(count)
-                .try_for_each(|(inputs, output)| {
-                    // SAFETY: the memory has the tensors' sizes, and lives until its work is done.
-                    Ok(unsafe {
-                        kernel.launch(
-                            launch,
-                            &Addresses {
-                                inputs,
-                                output: *output,
-                            },
-                            stream,
-                        )
-                    }?)
-                })
+            for n in 0..launches {
+                sets.launch(n % sets.count, launch, kernel, stream)?;
+            }
+            Ok(())
         })?;
-        let mut least = f64::MAX;
         // The first run is not timed: it loads what the others find loaded.
-        for round in 0..=rounds {
+        graph.launch(stream.handle())?;
+        graph.milliseconds_alone(stream.handle())?;
+        let mut lowest = f64::MAX;
+        for _ in 0..rounds {
             graph.launch(stream.handle())?;
-            let milliseconds = graph.milliseconds_alone(stream.handle())?;
-            least = if round == 0 {
-                least
-            } else {
-                least.min(milliseconds)
-            };
+            lowest = lowest.min(graph.milliseconds_alone(stream.handle())?);
         }
         // Not a number that no duration has, whatever a driver says.
-        Ok(Duration::try_from_secs_f64(least * 1e-3 / count as f64).unwrap_or(Duration::MAX))
-    };
-    loaded.iter().map(time).collect()
+        let time = Duration::try_from_secs_f64(lowest * 1e-3 / launches as f64);
+        times.push(time.unwrap_or(Duration::MAX));
+    }
+    Ok(times)
+}
+
+/// Scratch memory for several sets of an operator's tensors, one behind the other. The lengths are shared.
+struct TensorSets {
+    memory: Memory,
+    lengths: Option<Memory>,
+    /// The number of sets.
+    count: u64,
+    /// Bytes of the first input and of the output, rounded up. 0 without an input.
+    input: u64,
+    output: u64,
+    /// Bytes that each tensor begins past an aligned address.
+    past: u64,
+}
+
+impl TensorSets {
+    fn new(tensors: Tensors, context: &Arc<Context>, past: u32) -> Result<Self, Error> {
+        let past = u64::from(past);
+        let rounded = |bytes: u64| match bytes {
+            0 => 0,
+            _ => (bytes + past).next_multiple_of(256),
+        };
+        let (input, output) = (rounded(tensors.input), rounded(tensors.output));
+        let cold = CACHES * u64::from(context.target.l2_cache);
+        let count = cold.div_ceil(input + output).clamp(1, MOST_SETS);
+        let values: Vec<u8> = random().take(RANDOM).flat_map(u64::to_le_bytes).collect();
+        let memory = Memory::repeating(context, (input + output) * count, &values)?;
+        let lengths = match tensors.lengths {
+            Some((bytes, values)) => Some(Memory::repeating(context, bytes, &values)?),
+            None => None,
+        };
+        Ok(Self {
+            memory,
+            lengths,
+            count,
+            input,
+            output,
+            past,
+        })
+    }
+
+    /// Queues a launch on the tensors of set `n`.
+    #[allow(unsafe_code)]
+    fn launch(
+        &self,
+        n: u64,
+        launch: &Launch,
+        kernel: &LoadedKernel,
+        stream: StreamHandle,
+    ) -> Result<(), DispatchError> {
+        let output = self.memory.address() + n * (self.input + self.output) + self.past;
+        let input = match self.input {
+            0 => output,
+            _ => output + self.output,
+        };
+        let lengths = self.lengths.as_ref().map(Memory::address);
+        let inputs = [input, lengths.unwrap_or_default()];
+        let addresses = Addresses {
+            inputs: if lengths.is_some() { &inputs } else { &[] },
+            output,
+        };
+        // SAFETY: the memory has the tensors' sizes, and lives until its work is done.
+        unsafe { kernel.launch(launch, &addresses, stream) }?;
+        Ok(())
+    }
 }
 
 /// The memory of an operator's tensors in a placement.

@@ -26,71 +26,67 @@ def view(x: Any, name: str, stream: int = 0) -> Array:
     """Reads an array's layout: NumPy's, or one with ``__cuda_array_interface__`` or ``__dlpack__``. stream: the one
     that uses it."""
     if isinstance(x, np.ndarray):
-        if type(x) is not np.ndarray:
-            refuse_mask(x, name)
-        if x.dtype.hasobject:
-            raise TypeError(
-                f"{name} has dtype {x.dtype}, but must have one whose elements are bytes"
-            )
-        strides = None if x.flags.c_contiguous else x.strides
-        return Array(
-            x.ctypes.data, x.shape, strides, x.dtype, None, not x.flags.writeable, x
-        )
+        return _from_numpy(x, name)
     if library_of(x) == "jax":
         raise TypeError(
             f"{name} must not be an array of JAX unless x is one: they never change, and XLA has its own streams"
         )
-    interface, is_exporter = (
-        getattr(x, "__cuda_array_interface__", None),
-        hasattr(x, "__dlpack__"),
-    )
-    # An interface of before version 3 has no stream to wait for.
-    if interface is not None and not (
-        is_exporter and isinstance(interface, Mapping) and "stream" not in interface
-    ):
-        if not isinstance(interface, Mapping):
-            raise TypeError(
-                f"{name}.__cuda_array_interface__ is {shown(interface)}, but must be a mapping"
-            )
-        if interface.get("mask") is not None:
-            raise TypeError(
-                f"{name} has a mask, but must have none: pass its data and its mask separately"
-            )
-        missing = [key for key in ("data", "shape", "typestr") if key not in interface]
-        if missing:
-            raise TypeError(
-                f"{name}.__cuda_array_interface__ must have {', '.join(missing)}"
-            )
-        place = f"{name}.__cuda_array_interface__"
-        shape, strides = (
-            integers(interface.get(key) or (), f"{place}[{key!r}]")
-            for key in ("shape", "strides")
-        )
-        try:
-            (address, read_only), dtype = (
-                interface["data"],
-                np.dtype(interface["typestr"]),
-            )
-            address = operator.index(address)
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"{name}.__cuda_array_interface__ is {shown(interface)}, but must have data and typestr: {error}"
-            ) from None
-        awaited = interface.get("stream")
-        if (
-            awaited is not None
-            and not 0 < integer(awaited, f"{place}['stream']") < 1 << 64
-        ):
-            raise ValueError(
-                f"{place}['stream'] is {shown(awaited)}, but must be None, or from 1 to 2**64 - 1"
-            )
-        return Array(
-            address, shape, strides or None, dtype, _ordinal(x), read_only, x, awaited
-        )
+    interface = getattr(x, "__cuda_array_interface__", None)
+    is_exporter = hasattr(x, "__dlpack__")
+    if interface is not None:
+        # An interface of before version 3 has no stream to wait for.
+        is_old = isinstance(interface, Mapping) and "stream" not in interface
+        if not (is_exporter and is_old):
+            return _from_interface(x, name, interface)
     if is_exporter:
         return _from_dlpack(x, name, stream)
     raise TypeError(
         f"{name} is {of_type(x, full=True)}, but must be a NumPy array, or one with __cuda_array_interface__ or __dlpack__"
+    )
+
+
+def _from_numpy(x: np.ndarray, name: str) -> Array:
+    if type(x) is not np.ndarray:
+        refuse_mask(x, name)
+    if x.dtype.hasobject:
+        raise TypeError(
+            f"{name} has dtype {x.dtype}, but must have one whose elements are bytes"
+        )
+    strides = None if x.flags.c_contiguous else x.strides
+    read_only = not x.flags.writeable
+    return Array(x.ctypes.data, x.shape, strides, x.dtype, None, read_only, x)
+
+
+def _from_interface(x: Any, name: str, interface: Any) -> Array:
+    """Reads ``__cuda_array_interface__``, and checks what no library guarantees."""
+    place = f"{name}.__cuda_array_interface__"
+    if not isinstance(interface, Mapping):
+        raise TypeError(f"{place} is {shown(interface)}, but must be a mapping")
+    if interface.get("mask") is not None:
+        raise TypeError(
+            f"{name} has a mask, but must have none: pass its data and its mask separately"
+        )
+    missing = [key for key in ("data", "shape", "typestr") if key not in interface]
+    if missing:
+        raise TypeError(f"{place} must have {', '.join(missing)}")
+    shape = integers(interface["shape"] or (), f"{place}['shape']")
+    strides = integers(interface.get("strides") or (), f"{place}['strides']")
+    try:
+        address, read_only = interface["data"]
+        dtype = np.dtype(interface["typestr"])
+        address = operator.index(address)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{place} is {shown(interface)}, but must have data and typestr: {error}"
+        ) from None
+    awaited = interface.get("stream")
+    if awaited is not None:
+        if not 0 < integer(awaited, f"{place}['stream']") < 1 << 64:
+            raise ValueError(
+                f"{place}['stream'] is {shown(awaited)}, but must be None, or from 1 to 2**64 - 1"
+            )
+    return Array(
+        address, shape, strides or None, dtype, _ordinal(x), read_only, x, awaited
     )
 
 

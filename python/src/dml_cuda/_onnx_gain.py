@@ -269,15 +269,14 @@ def _row(name: str, without: list[float], with_it: list[float]) -> str:
     (low, high), (least, most) = _interval(without), _interval(with_it)
     low, high = low / max(most, 0.1), high / max(least, 0.1)
     is_same = 1 / 1.05 <= low and high <= 1.05
-    status = (
-        "FASTER"
-        if low > 1.05
-        else "SLOWER"
-        if high < 1 / 1.05
-        else "SAME"
-        if is_same
-        else "UNSURE"
-    )
+    if low > 1.05:
+        status = "FASTER"
+    elif high < 1 / 1.05:
+        status = "SLOWER"
+    elif is_same:
+        status = "SAME"
+    else:
+        status = "UNSURE"
     return f"{'  '.join(medians)}   {f'{low:.2f} to {high:.2f} times as fast':25} {status:7}{name}"
 
 
@@ -311,45 +310,50 @@ def report(
     if not found:
         return
     values = _accepted(model, given, files)
-    yield "inputs: " + ", ".join(
-        f"{name} {value.dtype} {list(value.shape)}" for name, value in values.items()
-    )
+    inputs = []
+    for name, value in values.items():
+        inputs.append(f"{name} {value.dtype} {list(value.shape)}")
+    yield f"inputs: {', '.join(inputs)}"
     before = onnxruntime_counters()
     with tempfile.TemporaryDirectory() as folder:
-        # ONNX Runtime adds only the second to the name of a profile.
-        profiled = lambda replace: _session(
-            model,
-            provider,
-            replace,
-            enable_profiling=True,
-            profile_file_prefix=f"{folder}/{replace}",
-        )
-        sessions = [*map(profiled, (False, True))]
+        sessions = []
+        for replace in (False, True):
+            # ONNX Runtime adds only the second to the name of a profile.
+            profile = {
+                "enable_profiling": True,
+                "profile_file_prefix": f"{folder}/{replace}",
+            }
+            sessions.append(_session(model, provider, replace, **profile))
         outputs = [session.run(None, values) for session in (*sessions, sessions[0])]
         loaded, runs, _ = np.subtract(onnxruntime_counters(), before)
-        is_off = os.environ.get("DML_CUDA_REPLACE_ONNX") == "0"
-        cause = (
-            "DML_CUDA_REPLACE_ONNX is 0"
-            if is_off
-            else "ONNX Runtime gave them to another provider, or removed them"
-        )
-        yield f"this library loaded {loaded} nodes, and ran {runs}{'' if loaded else f': {cause}'}"
+        yield _use(loaded, runs)
         times = _times(sessions, values, provider)
     tried = min(loaded, len(times[1]) - 1) if runs else 0
     if tried < loaded:
         yield f"not tried: {loaded - tried} of these nodes did not run with these inputs, as in a branch, or share the name of one that did; --input sets the inputs' values"
-    differ = (
-        "DIFFERENT"
-        if _same(outputs[0], outputs[2])
-        else "not comparable: without the library, two runs differ"
-    )
-    same = (
-        ("equal bits" if _same(outputs[0], outputs[1]) else differ)
-        if tried
-        else "not tried, no node ran"
-    )
-    yield f"outputs with and without the library: {same}"
+    yield f"outputs with and without the library: {_comparison(outputs, tried)}"
     yield f"   without        with   medians in µs, ONNX Runtime {ort.__version__} with its profiler, {_PROVIDERS[provider]}"
-    yield from (
-        _row(name, *(of.get(name, []) for of in times)) for name in times[0] | times[1]
-    )
+    for name in times[0] | times[1]:
+        yield _row(name, *(of_session.get(name, []) for of_session in times))
+
+
+def _use(loaded: int, runs: int) -> str:
+    """How much the library was used, and why not."""
+    line = f"this library loaded {loaded} nodes, and ran {runs}"
+    if loaded:
+        return line
+    if os.environ.get("DML_CUDA_REPLACE_ONNX") == "0":
+        return f"{line}: DML_CUDA_REPLACE_ONNX is 0"
+    return f"{line}: ONNX Runtime gave them to another provider, or removed them"
+
+
+def _comparison(outputs: list[Any], tried: int) -> str:
+    """Compares the outputs of a run without the library, one with it, and another without."""
+    without, with_it, again = outputs
+    if not tried:
+        return "not tried, no node ran"
+    if _same(without, with_it):
+        return "equal bits"
+    if not _same(without, again):
+        return "not comparable: without the library, two runs differ"
+    return "DIFFERENT"

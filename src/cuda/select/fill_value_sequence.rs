@@ -1,5 +1,14 @@
 //! FILL_VALUE_SEQUENCE: its four kernels differ in the memory layout of the output that they need. The first that can
-//! run a layout is the fastest.
+//! run a layout is the fastest, so fills need no estimates.
+//!
+//! ```text
+//! packed:    | e0 e1 e2 e3 e4 ...              |   the whole tensor is one run
+//! rows:      | run | gap | run | gap | ...         a run is the innermost dimension (stride 1)
+//! dense:     | run           | run         | ...   a run is two or three innermost dimensions that leave no gaps
+//! elements:  | e | . | e | . | e | ...             anything: one element per thread
+//! ```
+//!
+//! A thread stores up to 16 bytes of consecutive elements of a run as one vector.
 
 use bytemuck::Zeroable;
 
@@ -140,70 +149,44 @@ fn elements(plan: &Plan) -> Result<Launch, RejectReason> {
     ))
 }
 
-/// A launch that writes the innermost `run` dimensions as one run.
+/// A launch that writes the innermost `run` dimensions as one run. With 0, a thread writes an element.
 fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch {
-    let &Plan {
-        arithmetic,
-        width,
-        start,
-        delta,
-        ref dimensions,
-    } = plan;
-    let (outer, run) = dimensions.split_at(dimensions.len() - run);
+    let width = plan.width;
+    let (outer, run) = plan.dimensions.split_at(plan.dimensions.len() - run);
     let row_size: u32 = run.iter().map(|d| d.size).product();
-    let rows = outer.iter().map(|d| u64::from(d.size)).product::<u64>();
-    let vectors = if run.is_empty() {
-        1
-    } else {
-        vectors_of_run(row_size, width, ALIGNED)
-    };
-    // A run gets as many threads as it has vectors, rounded up to a power of two. A longer run is cut into parts, one
-    // thread block each.
-    let vectors_per_thread = if run.len() > 1 { DENSE_VECTORS } else { 1 };
-    let threads = vectors
-        .div_ceil(vectors_per_thread)
-        .next_power_of_two()
-        .min(THREADS);
-    let parts = vectors.div_ceil(THREADS * vectors_per_thread);
+    let rows: u64 = outer.iter().map(|d| u64::from(d.size)).product();
+    let threads = RowThreads::new::<ALIGNED>(run.len(), row_size, width);
     let blocks = if run.is_empty() {
         blocks(rows, 1)
     } else {
-        rows.div_ceil(u64::from(THREADS / threads)) as u32 * parts
+        rows.div_ceil(u64::from(THREADS / threads.group)) as u32 * threads.parts
     };
-    let nth = |n: usize| run.len().checked_sub(n + 1).map(|at| run[at]);
-    let step = |n: usize| nth(n).map_or(0, |d| d.step);
-    let size = |n: usize| nth(n).map_or(1, |d| d.size);
-    let mut dims = [FillDim::zeroed(); MAX_DIMS as usize];
-    for (dim, d) in dims.iter_mut().zip(outer.iter().rev()) {
-        *dim = FillDim {
-            size: FastDiv::new(d.size),
-            stride: d.stride,
-            step: d.step,
-        };
-    }
-    let (tables, shared) = match run.len() {
-        2.. if size(0) < VEC16 / width => tables(plan, size(0), step(0), step(1)),
-        _ => Default::default(),
+    let [inner, middle, outermost] = [0, 1, 2].map(|n| nth_of_run(run, n));
+    let (tables, shared) = if run.len() >= 2 && inner.size < VEC16 / width {
+        tables(plan, inner.size, inner.step, middle.step)
+    } else {
+        Default::default()
     };
+    let is_whole = u64::from(row_size) * u64::from(width) % u64::from(SECTOR) == 0;
     let params = FillStrided {
         out: 0,
-        start,
-        delta,
+        start: plan.start,
+        delta: plan.delta,
         items: rows,
-        parts: FastDiv::new(parts),
-        inner: FastDiv::new(size(0)),
-        middle: FastDiv::new(size(1)),
+        parts: FastDiv::new(threads.parts),
+        inner: FastDiv::new(inner.size),
+        middle: FastDiv::new(middle.size),
         row_size,
-        row_step: step(0),
-        middle_step: step(1),
-        outer_step: step(2),
+        row_step: inner.step,
+        middle_step: middle.step,
+        outer_step: outermost.step,
         rank: outer.len() as u32,
-        group_size_log2: threads.trailing_zeros(),
-        whole: (ALIGNED && u64::from(row_size) * u64::from(width) % u64::from(SECTOR) == 0).into(),
-        arithmetic: number(arithmetic),
-        pattern: pattern(plan, step(0)),
+        group_size_log2: threads.group.trailing_zeros(),
+        whole: (ALIGNED && is_whole).into(),
+        arithmetic: number(plan.arithmetic),
+        pattern: pattern(plan, inner.step),
         tables: bytemuck::cast(tables),
-        dims,
+        dims: dims_of(outer),
     };
     let alignment = if ALIGNED { VEC16 } else { width };
     let access = if run.is_empty() { width } else { VEC16 };
@@ -216,6 +199,55 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
         params: words(params),
         ..Launch::new(entry, grid, alignment, access)
     }
+}
+
+/// The threads of a run: as many as it has vectors, rounded up to a power of two. A longer run is cut into parts, one
+/// thread block each.
+struct RowThreads {
+    /// Threads of a run, or of a part.
+    group: u32,
+    /// Parts of a run.
+    parts: u32,
+}
+
+impl RowThreads {
+    /// `run`: the number of dimensions of a run of `row_size` elements of `width` bytes.
+    fn new<const ALIGNED: bool>(run: usize, row_size: u32, width: u32) -> Self {
+        let vectors = if run == 0 {
+            1
+        } else {
+            vectors_of_run(row_size, width, ALIGNED)
+        };
+        let per_thread = if run > 1 { DENSE_VECTORS } else { 1 };
+        let threads = vectors.div_ceil(per_thread).next_power_of_two();
+        Self {
+            group: threads.min(THREADS),
+            parts: vectors.div_ceil(THREADS * per_thread),
+        }
+    }
+}
+
+/// The n-th dimension of a run, from the innermost on. A run without it has one element there.
+fn nth_of_run(run: &[Dimension], n: usize) -> Dimension {
+    let none = Dimension {
+        size: 1,
+        stride: 0,
+        step: 0,
+    };
+    run.iter().rev().nth(n).copied().unwrap_or(none)
+}
+
+/// Dimensions as kernels take them, innermost first.
+fn dims_of(outer: &[Dimension]) -> [FillDim; MAX_DIMS as usize] {
+    let mut dims = [FillDim::zeroed(); MAX_DIMS as usize];
+    for (dim, d) in dims.iter_mut().zip(outer.iter().rev()) {
+        *dim = FillDim {
+            size: FastDiv::new(d.size),
+            stride: d.stride,
+            step: d.step,
+        };
+    }
+    dims
 }
 
 /// The number of an arithmetic for the kernels.
@@ -286,43 +318,33 @@ fn distances(plan: &Plan, index: impl Fn(u32) -> u32) -> [u32; 4] {
 /// How many of the innermost dimensions one run covers: at most three that leave no gaps in memory. Only one if it is
 /// long enough, or if its rows are whole vectors at aligned addresses. 0 if no run is long enough for a kernel. With
 /// `ALIGNED`, all rows must begin at multiples of a sector if the tensor does.
-fn run<const ALIGNED: bool>(
-    &Plan {
-        arithmetic,
-        width,
-        ref dimensions,
-        ..
-    }: &Plan,
-) -> Result<usize, RejectReason> {
-    reject_if(arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
-    let whole = |elements: u32| (u64::from(elements) * u64::from(width)) % u64::from(SECTOR) == 0;
-    let are_aligned = dimensions
-        .split_last()
-        .is_some_and(|(_, outer)| outer.iter().all(|d| whole(d.stride)));
+fn run<const ALIGNED: bool>(plan: &Plan) -> Result<usize, RejectReason> {
+    reject_if(plan.arithmetic == Arithmetic::Float64, PACKED_ONLY)?;
+    let bytes = |elements: u64| elements * u64::from(plan.width);
+    let are_aligned = plan.dimensions.split_last().is_some_and(|(_, outer)| {
+        outer
+            .iter()
+            .all(|d| bytes(d.stride.into()) % u64::from(SECTOR) == 0)
+    });
     reject_if(
         ALIGNED && !are_aligned,
         ("rows do not all begin at multiples of {} bytes", SECTOR),
     )?;
-    let bytes = |run: usize| {
-        let run = &dimensions[dimensions.len() - run..];
-        run.iter().map(|d| u64::from(d.size)).product::<u64>() * u64::from(width)
-    };
-    let mut stride = 1;
-    let continues = |d: &&Dimension| {
-        let continues = u64::from(d.stride) == stride;
-        stride *= u64::from(d.size);
-        continues
-    };
-    let dense = dimensions
-        .iter()
-        .rev()
-        .take(3)
-        .take_while(continues)
-        .count();
+    // The elements of the innermost dimensions that leave no gaps, and how many these are.
+    let mut elements = 1;
+    let mut dense = 0;
+    for d in plan.dimensions.iter().rev().take(3) {
+        if u64::from(d.stride) != elements {
+            break;
+        }
+        elements *= u64::from(d.size);
+        dense += 1;
+    }
+    let row = plan.dimensions.last().map_or(0, |d| bytes(d.size.into()));
     Ok(match dense {
-        1.. if bytes(1) >= LONG_ROW_BYTES => 1,
-        1.. if ALIGNED && bytes(1) >= MIN_ROW_BYTES => 1,
-        1.. if bytes(dense) >= MIN_ROW_BYTES => dense,
+        1.. if row >= LONG_ROW_BYTES => 1,
+        1.. if ALIGNED && row >= MIN_ROW_BYTES => 1,
+        1.. if bytes(elements) >= MIN_ROW_BYTES => dense,
         _ => 0,
     })
 }

@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 
 use dml_cuda::lowering::{LoweringError, Names, ReversalArrays};
 use dml_cuda::TensorRole::{Input, Output, SequenceLengths};
-use dml_cuda::{Error, RawStream};
+use dml_cuda::{Error, RawStream, TensorDataType};
 
 use super::libtorch::{current_stream, Handle, Torch, Value};
 use super::tensor::{Description, Tensor, MAX_RANK};
@@ -65,46 +65,28 @@ fn reverse(
     output: &Description,
     dim: i64,
 ) -> Result<(), Failure> {
-    let torch = x.tensor.torch;
-    let on_cpu = x.device_type == torch.on_cpu;
-    // A CPU has no index, or any.
-    let same_index = x.device_index == lengths.device_index || on_cpu;
-    if x.device_type != lengths.device_type || !same_index {
-        let [found, required] = [lengths, x].map(|tensor| place(torch, tensor));
-        return wrong(format!(
-            "lengths is on {found}, but must be on {required}, as x"
-        ));
-    }
+    check_places(x, lengths)?;
+    let on_cpu = x.device_type == x.tensor.torch.on_cpu;
     let of_output = if output.address == x.address {
         "x"
     } else {
         "the result"
     };
-    let names = Names::new(
-        "dim",
-        &[
-            (Input, "x"),
-            (SequenceLengths, "lengths"),
-            (Output, of_output),
-        ],
-    )
-    .with_attributes();
+    let roles = [
+        (Input, "x"),
+        (SequenceLengths, "lengths"),
+        (Output, of_output),
+    ];
+    let names = Names::new("dim", &roles).with_attributes();
     let failure = |error: Error| Failure::of(error, &names);
-    let Some((_, length_type)) = torch
-        .lengths
-        .iter()
-        .find(|(dtype, _)| *dtype == lengths.dtype)
-    else {
-        let found = format!("PyTorch's dtype number {}", lengths.dtype);
-        return Err(failure(LoweringError::ForeignLengthType { found }.into()));
-    };
+    let length_type = type_of_lengths(lengths).map_err(|error| failure(error.into()))?;
     let arrays = ReversalArrays {
         input: x.foreign(),
         lengths: lengths.foreign(),
         output: output.foreign(),
         axis: dim,
         element_size: x.width,
-        length_type: *length_type,
+        length_type,
     };
     let (device, stream) = if on_cpu || x.sizes.contains(&0) {
         (cpu_device()?, RawStream::NULL) // without elements, only the arguments are checked
@@ -121,13 +103,39 @@ fn reverse(
         Err(Error::Lowering(LoweringError::Fold { .. })) => {
             if on_cpu {
                 // SAFETY: PyTorch's tensor on the host has integers of this type, and no one writes them now.
-                unsafe { arrays.lengths.check_lengths(*length_type, None) }
+                unsafe { arrays.lengths.check_lengths(length_type, None) }
                     .map_err(|error| failure(error.into()))?;
             }
             reverse_on_copies(x, lengths, output, dim)
         }
         done => done.map_err(failure),
     }
+}
+
+/// Checks that x and the lengths are on one device.
+fn check_places(x: &Description, lengths: &Description) -> Result<(), Failure> {
+    let torch = x.tensor.torch;
+    // A CPU has no index, or any.
+    let same_index = x.device_index == lengths.device_index || x.device_type == torch.on_cpu;
+    if x.device_type == lengths.device_type && same_index {
+        return Ok(());
+    }
+    let [found, required] = [lengths, x].map(|tensor| place(torch, tensor));
+    wrong(format!(
+        "lengths is on {found}, but must be on {required}, as x"
+    ))
+}
+
+/// The type of lengths, of PyTorch's dtypes for them.
+fn type_of_lengths(lengths: &Description) -> Result<TensorDataType, LoweringError> {
+    for &(dtype, length_type) in &lengths.tensor.torch.lengths {
+        if dtype == lengths.dtype {
+            return Ok(length_type);
+        }
+    }
+    Err(LoweringError::ForeignLengthType {
+        found: format!("PyTorch's dtype number {}", lengths.dtype),
+    })
 }
 
 /// Reverses packed copies of x and of the lengths, broadcast to the lanes, and copies the result to the output. Packed

@@ -147,27 +147,56 @@ pub unsafe fn handle(
     let Some(api) = api.filter(|_| frame.stage == XLA_FFI_EXECUTION_STAGE_EXECUTE) else {
         return null_mut();
     };
-    let mut of_stream = XLA_FFI_Stream_Get_Args {
+    let stream = match platform {
+        Platform::Cpu => RawStream::NULL,
+        // SAFETY: the frame and its table of functions are XLA's.
+        Platform::Cuda => match unsafe { stream_of(frame, api) } {
+            Ok(stream) => stream,
+            Err(error) => return error,
+        },
+    };
+    let call = Call {
+        frame,
+        platform,
+        stream,
+    };
+    match caught(|| work(&call)) {
+        Ok(()) => null_mut(),
+        // SAFETY: the table of functions is XLA's.
+        Err(failure) => unsafe { error_of(&failure, api) },
+    }
+}
+
+/// The stream of a call on a GPU, or XLA's error.
+///
+/// # Safety
+///
+/// The frame and its table of functions are XLA's.
+unsafe fn stream_of(
+    frame: &XLA_FFI_CallFrame,
+    api: &XLA_FFI_Api,
+) -> Result<RawStream, *mut XLA_FFI_Error> {
+    let mut args = XLA_FFI_Stream_Get_Args {
         struct_size: size_of::<XLA_FFI_Stream_Get_Args>(),
         extension_start: null_mut(),
         ctx: frame.ctx,
         stream: null_mut(),
     };
-    if platform == Platform::Cuda {
-        // SAFETY: XLA's own function and context, and arguments as its header has them.
-        let error = unsafe { (api.XLA_FFI_Stream_Get)(&mut of_stream) };
-        if !error.is_null() {
-            return error;
-        }
+    // SAFETY: XLA's own function and context, and arguments as its header has them.
+    let error = unsafe { (api.XLA_FFI_Stream_Get)(&mut args) };
+    if error.is_null() {
+        Ok(RawStream(args.stream))
+    } else {
+        Err(error)
     }
-    let call = Call {
-        frame,
-        platform,
-        stream: RawStream(of_stream.stream),
-    };
-    let Err(failure) = caught(|| work(&call)) else {
-        return null_mut();
-    };
+}
+
+/// Makes a failure an error of XLA.
+///
+/// # Safety
+///
+/// The table of functions is XLA's.
+unsafe fn error_of(failure: &Failure, api: &XLA_FFI_Api) -> *mut XLA_FFI_Error {
     let message = text(&failure.message);
     let mut args = XLA_FFI_Error_Create_Args {
         struct_size: size_of::<XLA_FFI_Error_Create_Args>(),

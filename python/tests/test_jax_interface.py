@@ -11,6 +11,7 @@ import unittest
 from test_jax import dj, jax  # first: without JAX it skips this module
 
 import jaxlib
+from dml_cuda.jax import primitive
 
 API = pathlib.Path(__file__).parents[2] / "crates/dml-cuda-capi/src/xla/ffi.rs"
 
@@ -138,13 +139,13 @@ class Interface(unittest.TestCase):
         )
 
     def test_versions_that_do_not_fit_are_named(self):
-        dj._check_versions(jax.__version_info__, "")
+        primitive._check_versions(jax.__version_info__, "")
         with self.assertRaisesRegex(
             ImportError, "JAX is 0.5.3, but must be 0.6.0 or newer for dml_cuda.jax"
         ):
-            dj._check_versions((0, 5, 3), "#define XLA_FFI_API_MAJOR 0")
+            primitive._check_versions((0, 5, 3), "#define XLA_FFI_API_MAJOR 0")
         with self.assertRaisesRegex(
             ImportError,
             "jaxlib has version 1 of XLA's foreign function interface, but must have 0",
         ):
-            dj._check_versions((0, 99, 0), "#define XLA_FFI_API_MAJOR 1")
+            primitive._check_versions((0, 99, 0), "#define XLA_FFI_API_MAJOR 1")

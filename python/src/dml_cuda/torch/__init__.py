@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from .._arguments import integer, of_type, shown
+from .arguments import check_tensor
 from .padded_reversal import reverse_padded_sequence
 from .operators import (
     FILL_TYPES,
-    check_tensor,
     fill,
     register_builtin,
     reverse_subsequences,

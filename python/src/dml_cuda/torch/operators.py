@@ -8,7 +8,7 @@ exported programs all take it."""
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,17 +17,11 @@ from torch.library import Library
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .. import _library as _lib
-from .._arguments import (
-    axis_from_front,
-    axis_of_lanes,
-    check_kind,
-    host_lengths,
-    is_masked,
-    of_type,
-    scalar_bits,
-)
-from .._arguments import shown, wrong_lengths
+from .._arguments import axis_of_lanes, scalar_bits
+from . import vmap
 from ._private import exists, private
+from .arguments import LENGTHS, as_lengths, raise_named
+from .sharding import is_distributed
 
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 if VERSION < (2, 8):
@@ -55,8 +49,6 @@ _reverse_in_place = _ops.reverse_subsequences_.default
 fill = _ops.fill_value_sequence.default
 
 FILL_TYPES = {getattr(torch, name.lower()): name for name in _lib.FILL_TYPES}
-LENGTHS = frozenset((torch.int32, torch.uint32, torch.int64, torch.uint64))
-_NARROW_LENGTHS = frozenset((torch.int8, torch.uint8, torch.int16, torch.uint16))
 
 _is_compiling = torch.compiler.is_compiling
 is_tracing = private("torch._C._is_tracing")
@@ -178,46 +170,7 @@ _library.impl("reverse_subsequences", _autograd, "Autograd", with_keyset=True)
 _library.impl("reverse_subsequences_", _autograd_in_place, "Autograd", with_keyset=True)
 
 
-def _vmap(
-    info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int
-) -> tuple[torch.Tensor, int]:
-    if in_dims[0] is None:
-        x = x.expand(info.batch_size, *x.shape)
-    return _reverse(*_batched(in_dims, x, lengths, dim)), 0
-
-
-def _vmap_in_place(
-    info: Any, in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int
-) -> tuple[None, None]:
-    if in_dims[0] is None:
-        raise ValueError(
-            "x must be batched by vmap, as lengths are, to be reversed in place"
-        )
-    _reverse_in_place(*_batched(in_dims, x, lengths, dim))
-    return None, None
-
-
-def _batched(
-    in_dims: tuple[int | None, ...], x: Any, lengths: Any, dim: int
-) -> tuple[Any, Any, int]:
-    """The arguments with the batch in front. x stays a view."""
-    of_x, of_lengths, _ = in_dims
-    x = x if of_x is None else x.movedim(of_x, 0)
-    lengths = lengths if of_lengths is None else lengths.movedim(of_lengths, 0)
-    # What does not fit one element of the batch must not reach the others.
-    of_element = lengths.shape if of_lengths is None else lengths.shape[1:]
-    axis = axis_of_lanes(dim, [*x.shape[1:]], [*of_element], "dim")
-    if of_lengths is not None:
-        lengths = lengths.reshape(
-            lengths.shape[:1] + (1,) * (x.dim() - 1 - len(of_element)) + of_element
-        )
-    return x, lengths, axis + 1
-
-
-torch.library.register_vmap("dml_cuda::reverse_subsequences", _vmap, lib=_library)
-torch.library.register_vmap(
-    "dml_cuda::reverse_subsequences_", _vmap_in_place, lib=_library
-)
+vmap.register(_library, _reverse, _reverse_in_place)
 
 
 def _is_exported_to_onnx() -> bool:
@@ -332,39 +285,6 @@ _unwatched, _unwatched_in_place, unwatched_padded = (
 )
 
 
-@functools.lru_cache(maxsize=1)
-def _register_sharding() -> None:
-    """For distributed tensors: sharded along any dimension but the axis, the lengths too where they have that
-    dimension, else replicated."""
-    from torch.distributed.tensor import Replicate, Shard
-    from torch.distributed.tensor.experimental import register_sharding
-
-    @register_sharding(_reverse)  # type: ignore[untyped-decorator]
-    def _placements(
-        x: Any, lengths: Any, dim: int
-    ) -> list[tuple[list[Any], list[Any]]]:
-        found = [([Replicate()], [Replicate(), Replicate(), None])]
-        missing = x.ndim - len(lengths.shape)
-        for d in range(x.ndim):
-            if d != dim % x.ndim:
-                of_lengths = (
-                    Shard(d - missing)
-                    if d >= missing and lengths.shape[d - missing] != 1
-                    else Replicate()
-                )
-                found.append(([Shard(d)], [Shard(d), of_lengths, None]))
-        return found
-
-
-def _is_distributed(x: torch.Tensor) -> bool:
-    """Whether x is a DTensor, for which the operator then is ready."""
-    module = sys.modules.get("torch.distributed.tensor")
-    if module is None or not isinstance(x, module.DTensor):
-        return False
-    _register_sharding()
-    return True
-
-
 def watched(
     x: torch.Tensor, lengths: torch.Tensor, by_function_modes: bool = True
 ) -> bool:
@@ -407,7 +327,7 @@ def reverse_subsequences(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tenso
                 )
             lengths = as_lengths(x, lengths)
             if not _is_compiling():
-                _is_distributed(x)
+                is_distributed(x, _reverse)
             return _reverse(x, lengths, dim)
         if lengths.dtype not in LENGTHS:
             lengths = as_lengths(x, lengths)
@@ -415,7 +335,7 @@ def reverse_subsequences(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tenso
             return Reversal.apply(_unwatched, reverse_subsequences, x, lengths, dim)
         return _unwatched(x, lengths, dim)  # type: ignore[no-any-return]
     except (AttributeError, RuntimeError) as error:
-        _raise(error, x, lengths, dim)
+        raise_named(error, x, lengths, dim)
 
 
 def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tensor:
@@ -454,7 +374,7 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
         lengths = as_lengths(x, lengths)
         if not _is_compiling() and (
             in_transform()
-            or _is_distributed(x)
+            or is_distributed(x, _reverse)
             or is_tracing()
             and _is_exported_to_onnx()
         ):
@@ -463,90 +383,8 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
         else:
             _reverse_in_place(x, lengths, dim)
     except (AttributeError, RuntimeError) as error:
-        _raise(error, x, lengths, dim)
+        raise_named(error, x, lengths, dim)
     return x
-
-
-def as_lengths(x: torch.Tensor, lengths: Any) -> torch.Tensor:
-    """Lengths as a tensor of a dtype that the operators take."""
-    if not isinstance(lengths, _Tensor):
-        check_tensor(x, "x")
-        try:
-            if isinstance(lengths, (int, torch.SymInt)) and not isinstance(
-                lengths, bool
-            ):
-                fitting = (
-                    max(-(2**63), min(lengths, 2**63 - 1))
-                    if isinstance(lengths, int)
-                    else lengths
-                )
-                return torch.full((), fitting, dtype=torch.int64, device=x.device)
-            if not _is_compiling():
-                check_kind(lengths)
-            made = torch.tensor(
-                lengths, device=x.device
-            )  # a copy: the backward pass keeps it
-            # PyTorch makes floats of an empty list.
-            lengths = (
-                made.long()
-                if isinstance(lengths, (list, tuple)) and not made.numel()
-                else made
-            )
-        except (TypeError, ValueError, RuntimeError) as error:
-            if not isinstance(lengths, (np.ndarray, list, tuple)) or is_masked(lengths):
-                raise TypeError(
-                    f"lengths is {shown(lengths)}, but must be a tensor, or integers"
-                ) from None
-            # Integers that PyTorch does not read: of 64 bits, in another byte order, with negative strides.
-            lengths = torch.tensor(
-                host_lengths(lengths).astype(np.uint64), device=x.device
-            )
-    check_tensor(lengths, "lengths")
-    if lengths.dtype in LENGTHS:
-        return lengths
-    if lengths.dtype in _NARROW_LENGTHS:
-        return lengths.to(torch.int32)
-    raise wrong_lengths(lengths.dtype, ".long()")
-
-
-def check_tensor(x: Any, name: str) -> None:
-    if not isinstance(x, _Tensor):
-        raise TypeError(f"{name} is {of_type(x)}, but must be a tensor")
-    if x.is_nested:
-        advice = "pad it (torch.nested.to_padded_tensor), and take [len(row) for row in x.unbind()] as the lengths of x"
-        raise TypeError(
-            f"{name} is a nested tensor, but must be dense: {advice}"
-        ) from None
-
-
-def check_strided(x: torch.Tensor, name: str) -> None:
-    if x.layout is not torch.strided:
-        raise TypeError(
-            f"{name} has layout {x.layout}, but must have torch.strided: see to_dense()"
-        ) from None
-
-
-def _raise(error: Exception, x: Any, lengths: Any, dim: Any) -> NoReturn:
-    """Raises an operator's error in the caller's words."""
-    check_tensor(x, "x")
-    if not isinstance(dim, (int, torch.SymInt)):
-        raise TypeError(f"dim is {shown(dim)}, but must be an integer") from None
-    for name, tensor in (("x", x), ("lengths", lengths)):
-        if not isinstance(tensor, _Tensor):
-            continue  # numbers
-        check_tensor(tensor, name)
-        if tensor.is_quantized:
-            raise TypeError(f"{name} is quantized: reverse its int_repr()") from None
-        check_strided(tensor, name)
-    axis_from_front(dim, x.shape, "dim")  # an integer may be too large for PyTorch
-    words = str(error)
-    if words.startswith("dml_cuda::") and not isinstance(error, torch.OutOfMemoryError):
-        # The exception of a kernel has nothing but its text. An allocation that failed fails again, with PyTorch's own
-        # error.
-        if "PyTorch's aoti_torch_" in words:
-            torch.empty_like(x)
-        raise ValueError(words.partition(": ")[2]) from None
-    raise error
 
 
 def register_builtin(function: Callable[..., Any]) -> None:

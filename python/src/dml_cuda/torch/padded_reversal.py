@@ -6,15 +6,8 @@ import torch
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from .._arguments import check_batch, host_lengths
-from .operators import (
-    LENGTHS,
-    Reversal,
-    as_lengths,
-    check_strided,
-    check_tensor,
-    in_transform,
-    reverse_subsequences,
-)
+from .arguments import LENGTHS, as_lengths, check_strided, check_tensor
+from .operators import Reversal, in_transform, reverse_subsequences
 from .operators import unwatched_padded, watched
 
 

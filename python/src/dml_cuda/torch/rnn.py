@@ -18,8 +18,10 @@ from torch.nn.utils.rnn import PackedSequence
 
 from .._arguments import check_batch, host_lengths, shown
 from . import rnn_choice
-from .operators import as_lengths, check_tensor, is_tracing
-from .packing import PACK, Padded, lengths_of, padded_of, rows_of, uncompiled
+from .arguments import as_lengths, check_tensor
+from .operators import is_tracing
+from .packed_rows import lengths_of, padded_of, rows_of
+from .packs import PACK, Padded, uncompiled
 from .rnn_choice import Batch
 from .rnn_passes import run_padded
 

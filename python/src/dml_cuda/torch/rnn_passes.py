@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from .operators import VERSION, is_tracing
-from .packing import padding_of, without_sign
+from .packed_rows import padding_of, without_sign
 from .padded_reversal import reverse_batch
 from .rnn_choice import Segment, is_float16, is_persistent
 from .rnn_one_pass import alignment_of, is_one_pass, layer_in_one_pass

@@ -1,4 +1,7 @@
-//! Devices, on which operators are created, compiled and run.
+//! Devices, on which operators are created, compiled and run: the CPU, or a GPU by its ordinal.
+//!
+//! Opening a GPU retains its primary context, which other libraries of the process use as well, so that memory and
+//! streams can be handed over. Devices are cheap to clone. Everything that is made on a device keeps it alive.
 
 pub(crate) mod buffer;
 pub(crate) mod compile;

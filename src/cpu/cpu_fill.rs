@@ -1,4 +1,8 @@
 //! FILL_VALUE_SEQUENCE on the CPU.
+//!
+//! A run is the innermost dimension. Its elements are computed from the index of its first element, by a loop that the
+//! compiler vectorizes for each arithmetic. Runs that are not contiguous, or not aligned, are computed 256 elements at a
+//! time in a buffer, and copied element by element. Floats are rounded as `kernels/fill_value_sequence.cu` describes.
 
 use bytemuck::{bytes_of, Pod};
 use half::f16;

@@ -1,4 +1,15 @@
 //! REVERSE_SUBSEQUENCES on the CPU.
+//!
+//! The innermost dimensions of a plan decide what one step moves:
+//!
+//! | [`Inner`] | memory | a step |
+//! | --- | --- | --- |
+//! | `Block` | `| row 0 | row 1 | …`, one length | copies or swaps rows |
+//! | `Row` | `| a0 b0 c0 | a1 b1 c1 | …`, a length each | reverses many lanes in a tile (`transpose.rs`) |
+//! | `Lane` | `| a0 | a1 | a2 | …` | reverses a slice |
+//!
+//! The rest is a walk over the outer dimensions. Pieces too short to move one by one are copied as a whole tensor, and
+//! the copy is then reversed in place.
 
 use bytemuck::{pod_read_unaligned, Pod};
 

@@ -1,4 +1,13 @@
-//! Neighbouring lanes, copied to a buffer and reversed there.
+//! Interleaved lanes, copied to a buffer and reversed there.
+//!
+//! ```text
+//! tensor   | a0 b0 c0 d0 ... |        tile    a0 b0 .. | a1 b1 .. | ...      strip 0: one cache line of every row
+//!          | a1 b1 c1 d1 ... |                c0 d0 .. | c1 d1 .. | ...      strip 1
+//! ```
+//!
+//! In the tensor a lane has its elements a row apart, often a power of two of bytes, so that they evict each other from
+//! the caches. In a strip they are a cache line apart. `cpu_reverse.rs` reads whole rows into the tile, has each lane
+//! reversed by its length, and writes whole rows.
 
 use std::ops::Range;
 

@@ -1,4 +1,12 @@
 //! The launches of one compiled operator, with their kernels loaded.
+//!
+//! Each placement has a list of launches. The first is the fastest, and each of those after it accepts more pointers, down
+//! to one that accepts all. A dispatch takes the first that accepts its pointers:
+//!
+//! ```text
+//! in place:       | multiples of 16 |  ->  | multiples of 4 |
+//! out of place:   | multiples of 16 |  ->  | multiples of 2 |
+//! ```
 
 use std::sync::Arc;
 

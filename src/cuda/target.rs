@@ -1,4 +1,7 @@
 //! The properties of a GPU that selection uses, as plain data.
+//!
+//! The driver describes a GPU at hand. Named GPUs, such as `h100`, are for machines without one: tests, and
+//! `dml-cuda --explain --target`, choose kernels as that GPU would.
 
 use std::fmt;
 use std::str::FromStr;

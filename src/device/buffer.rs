@@ -1,4 +1,8 @@
 //! Buffers: memory of a device.
+//!
+//! A buffer of a GPU is memory of its primary context, that of the CPU is aligned memory of the process behind a lock.
+//! Reading, writing and dropping a buffer wait for the work that is queued on this crate's streams, so that safe code
+//! cannot see half-written memory. Raw pointers have their own promises (`dispatch_raw`).
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -1,4 +1,14 @@
 //! Compiles operators: chooses their kernels, by an estimate or by measuring them, and loads them.
+//!
+//! ```text
+//! operator ── plan ──┬─ CPU: nothing to choose
+//!                    └─ GPU, for each placement ──┬─ `select`: the launches with the lowest estimates
+//!                                                 └─ `measure::fastest`, with select=measure
+//!                                                        └─ kernels loaded into the primary context ── launcher
+//! ```
+//!
+//! An operator that is compiled for certain addresses, as those of the cache are, loads only the kernels that these
+//! need. Kernels are loaded once in a process, however many operators use them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,8 @@
 //! Operators: validated descriptors, and their compiled form for a device.
+//!
+//! An [`Operator`] knows no GPU: `create_operator` is the only way to make one, and checks every rule. A
+//! [`CompiledOperator`] is immutable and shared by its clones, so that any thread may dispatch it on any stream of its
+//! device.
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! Streams, which order work on a device, and events, which time it and order streams.
+//!
+//! The CPU device has streams as well, so that a program need not ask which device it has: its work is done when a call
+//! returns. It has no events.
 
 use crate::address::RawStream;
 use crate::cuda;

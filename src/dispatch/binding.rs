@@ -6,7 +6,8 @@ use crate::desc::MAX_INPUTS;
 use crate::device::buffer::{lock_to_read, lock_to_write, Buffer};
 use crate::device::operator::CompiledOperator;
 use crate::device::stream::Stream;
-use crate::dispatch::{check, dispatch, Alignment, Memory, Tensors, OTHER_DEVICE};
+use crate::dispatch::check::{check, Alignment, Memory};
+use crate::dispatch::{dispatch, Tensors, OTHER_DEVICE};
 use crate::error::{BindingError, DispatchError};
 use crate::trace::span;
 

@@ -1,5 +1,14 @@
 //! A cache of compiled operators, for callers whose tensors come one call at a time. The key is everything that an
 //! operator depends on.
+//!
+//! NumPy, PyTorch, JAX and ONNX Runtime hand over tensors, and never see an operator. Their calls repeat few layouts, so
+//! most of them find their operator here by one hash, and nothing is validated or chosen again:
+//!
+//! ```text
+//! tensors ── lowered ──> key ──┬─ recent generation ──────────────> operator
+//!                              ├─ older generation, moved to recent ┘
+//!                              └─ create, compile, insert ──────────┘
+//! ```
 
 use std::cell::RefCell;
 use std::mem::take;

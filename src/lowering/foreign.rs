@@ -1,4 +1,8 @@
 //! A tensor of another library, and its sizes and strides as a descriptor has them.
+//!
+//! Other libraries count strides in bytes or elements, allow negative ones, and have sizes of 64 bits. A descriptor has
+//! 32 unsigned bits for each, in elements. The functions here convert one number, and name its tensor and its dimension
+//! if it does not fit.
 
 use crate::address::Address;
 use crate::desc::{TensorDataType, TensorRole};

@@ -1,4 +1,8 @@
 //! The lengths of a reversal: their type, and their values on the host.
+//!
+//! DirectML has unsigned lengths. Signed ones are passed as unsigned ones of the same width: a negative length then is a
+//! large number, which acts as the axis size. On the host, where reading them costs little, a negative length is an error
+//! instead. On a GPU nothing reads them before the kernel does.
 #![allow(unsafe_code)]
 
 use super::ForeignTensor;

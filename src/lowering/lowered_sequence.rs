@@ -1,4 +1,7 @@
 //! Sequences into tensors of other libraries.
+//!
+//! Unlike elements that are only moved, those of a sequence keep their type. A packed tensor of any rank is one dimension.
+//! Others keep theirs, of which a descriptor takes 8.
 
 use super::foreign::{size_of, units_of, ForeignTensor};
 use crate::desc::{

@@ -1,11 +1,13 @@
-//! Operators on tensors of other libraries, in one call.
+//! Operators on tensors of other libraries, in one call: lower, find the compiled operator in the cache, dispatch.
+//!
+//! Every integration ends here. So the checks, the errors and the promises of the callers are the same for all of them.
 #![allow(unsafe_code)]
 
 use super::{Lowered, LoweredReversal, ReversalArrays};
 use crate::address::{Address, RawStream};
 use crate::device::compile::Dispatches;
 use crate::device::Device;
-use crate::dispatch::Alignment;
+use crate::dispatch::check::Alignment;
 use crate::error::Error;
 
 impl Device {

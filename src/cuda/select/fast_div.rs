@@ -1,4 +1,5 @@
-//! Division by a number that the host knows.
+//! Division by a number that the host knows: the host computes a multiplier and shifts, and a thread multiplies.
+//! `kernels/common.cuh` divides with them.
 
 use crate::cuda::parameters::FastDiv;
 

@@ -1,5 +1,14 @@
-//! A layout of REVERSE_SUBSEQUENCES for the choice of a kernel: its blocks, rows and lanes. `work` counts what a kernel
-//! would do with it, and `parameters` makes what kernels take.
+//! A layout of REVERSE_SUBSEQUENCES for the choice of a kernel: its blocks, rows and lanes.
+//!
+//! A plan has dimensions in the output's memory order. Kernel families ask for shapes instead, and find them here:
+//!
+//! ```text
+//! inner block          | row 0 | row 1 | ...        `block`: contiguous elements inside the axis, with one length
+//! interleaved lanes    | a0 b0 c0 | a1 b1 c1 |      `interleaved`: contiguous elements, with a length each
+//! contiguous lanes     | a0 a1 a2 ... |             `contiguous_lanes`: the axis itself is contiguous
+//! ```
+//!
+//! `traffic` counts the memory traffic that a kernel would cause, and `parameters` makes what kernels take.
 
 pub(super) mod parameters;
 pub(super) mod traffic;

@@ -9,7 +9,7 @@ use bytemuck::Zeroable;
 use super::super::fit::{Kernel, Needs};
 use super::super::layout::{Layout, NOT_IN_PLACE};
 use super::super::{grid, reject_if, RejectReason};
-use super::{dim_of, dimension, places, Stride};
+use super::places::{dim_of, dimension, places, Stride};
 use crate::cuda::estimate::{ceil, Work, WARP};
 use crate::cuda::launch::Grid;
 use crate::cuda::parameters::transposed::*;

@@ -56,6 +56,31 @@ fn main() {
     };
     let table: String = kernels.iter().map(line).collect();
     fs::write(out_dir.join("ptx.rs"), format!("&[\n{table}]")).expect("OUT_DIR can be written");
+    // The pages that the documentation contains.
+    for page in ["rust.md", "compile-options.md"] {
+        let path = format!("docs/{page}");
+        println!("cargo:rerun-if-changed={path}");
+        let text = fs::read_to_string(path).expect("the folder docs is part of the crate");
+        fs::write(out_dir.join(page), without_file_links(&text)).expect("OUT_DIR can be written");
+    }
+}
+
+/// The page without its links to files of the repository, which the documentation in HTML does not have. Their words
+/// stay.
+fn without_file_links(page: &str) -> String {
+    let mut rest = page;
+    let mut text = String::with_capacity(page.len());
+    while let Some((before, behind)) = rest.split_once("](") {
+        let (target, after) = behind.split_once(')').unwrap_or((behind, ""));
+        text.push_str(before);
+        let is_file = target.starts_with("../") || target.contains(".md");
+        match text.rfind('[').filter(|_| is_file && !target.contains(':')) {
+            Some(bracket) => drop(text.remove(bracket)),
+            None => text.push_str(&format!("]({target})")),
+        }
+        rest = after;
+    }
+    text + rest
 }
 
 /// The names of `kernels/*.cu`.

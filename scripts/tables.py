@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the generated tables of the pages, between `<!-- table: NAME -->` and `<!-- end -->`, from benches/record and
-the list of minimum versions. `--check` only compares. Fails if a file names another minimum version."""
+"""Writes the generated tables of the pages, between `<!-- table: NAME -->` and `<!-- end -->`, and docs/speedups.svg, from
+benches/record and the list of minimum versions. `--check` only compares. Fails if a file names another minimum
+version."""
 
 import csv
 import functools
@@ -11,6 +12,8 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+
+import speedups
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHES = ROOT / "benches"
@@ -182,86 +185,67 @@ def of_rnns():
     )
 
 
-def of_gains():
-    """A line for each alternative: the speedups, which are its time over this library's, and the record."""
-    faster = lambda a, b: [
-        (key[2], time / b[key][0]) for key, (time, *_) in a.items() if key in b
-    ]
-    nodes = [
-        ratio for mode, ratio in faster(*map(read, ONNXRUNTIME[:2])) if mode == "copy"
-    ]
-    directml = [
-        ratio
-        for _, ratio in faster(
-            read(H200 / "directml-1.13.1.json"), read(H200 / "2026-11-22-suite.json")
-        )
-    ]
-    pytorch, compiled = "2026-11-23-pytorch.md", "2026-11-25-compiled.md"
+def gains():
+    """For each alternative its name, the speedups, which are its time over this library's, what was timed, and the
+    record's file in the folder of the H200."""
+    found = []
+    for directions, count in (("two directions", 2), ("one direction", 1)):
+        for mode in ("inference", "training"):
+            rows = rf"^\| LSTM, 1, {count}, \[.*, {mode} \|( [\d.]+ \|){{7}}$"
+            name = f"packing an LSTM, {directions}, {mode}"
+            found.append((name, quotients(LENGTHS, rows, 2, 4), "8 LSTMs", LENGTHS))
+    eager = "2026-11-23-pytorch.md"
+    ratios = quotients(eager, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2)
+    found.append(("an eager gather in PyTorch", ratios, "8 layouts", eager))
+    compiled = "2026-11-25-compiled.md"
     programs = quotients(compiled, r"^\| \w+, .* [uf]\d+ \|", 3, 2)
-    of_lstms = lambda count, mode: quotients(
-        LENGTHS, rf"^\| LSTM, 1, {count}, \[.*, {mode} \|( [\d.]+ \|){{7}}$", 2, 4
-    )
-    lines = [
-        (
-            "packing an LSTM, two directions, inference",
-            of_lstms(2, "inference"),
-            "8 LSTMs",
-            LENGTHS,
-        ),
-        (
-            "packing an LSTM, two directions, training",
-            of_lstms(2, "training"),
-            "8 LSTMs",
-            LENGTHS,
-        ),
-        (
-            "packing an LSTM, one direction, inference",
-            of_lstms(1, "inference"),
-            "8 LSTMs",
-            LENGTHS,
-        ),
-        (
-            "packing an LSTM, one direction, training",
-            of_lstms(1, "training"),
-            "8 LSTMs",
-            LENGTHS,
-        ),
-        (
-            "an eager gather in PyTorch",
-            quotients(pytorch, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2),
-            "8 layouts",
-            pytorch,
-        ),
-        (
-            "a gather compiled by `torch.compile`",
-            programs[:40],
-            "40 programs",
-            compiled,
-        ),
-        ("a gather compiled by `jax.jit`", programs[40:52], "12 programs", compiled),
-        (
-            "ONNX Runtime's `ReverseSequence` kernel",
-            nodes,
-            f"{len(nodes)} single-node models",
-            ONNXRUNTIME[1].name,
-        ),
-        (
-            "DirectML 1.13.1 under Linux (vkd3d-proton)",
-            directml,
-            f"{len(directml)} cases",
-            "directml-1.13.1.json",
-        ),
-    ]
-    text = lambda found: (
-        f"{digits(statistics.median(found))}× ({digits(min(found))}–{digits(max(found))})"
-    )
-    links = lambda what, file: (
-        f"[{what}]({os.path.normpath(f'benches/record/nvidia-h200/{file}')})"
-    )
-    return table(
-        ["compared with", "speedup", "measured on"],
-        [[name, text(found), links(what, file)] for name, found, what, file in lines],
-    )
+    for name, ratios in (
+        ("torch.compile", programs[:40]),
+        ("jax.jit", programs[40:52]),
+    ):
+        what = f"{len(ratios)} programs"
+        found.append((f"a gather compiled by `{name}`", ratios, what, compiled))
+    nodes = []
+    for mode, ratio in ratios_of_cases(*map(read, ONNXRUNTIME[:2])):
+        if mode == "copy":
+            nodes.append(ratio)
+    name = "ONNX Runtime's `ReverseSequence` kernel"
+    what = f"{len(nodes)} single-node models"
+    found.append((name, nodes, what, ONNXRUNTIME[1].name))
+    recorded = "directml-1.13.1.json"
+    ours = read(H200 / "2026-11-22-suite.json")
+    cases = [ratio for _, ratio in ratios_of_cases(read(H200 / recorded), ours)]
+    name = "DirectML 1.13.1 under Linux (vkd3d-proton)"
+    found.append((name, cases, f"{len(cases)} cases", recorded))
+    return found
+
+
+def ratios_of_cases(theirs, ours):
+    """The mode of each case that both have, and their time over ours."""
+    ratios = []
+    for key, (time, *_) in theirs.items():
+        if key in ours:
+            ratios.append((key[2], time / ours[key][0]))
+    return ratios
+
+
+def of_gains():
+    """A line for each alternative: the median of the speedups, their range, and the record."""
+    lines = []
+    for name, ratios, what, file in gains():
+        median, low, high = (
+            digits(number)
+            for number in (statistics.median(ratios), min(ratios), max(ratios))
+        )
+        link = os.path.normpath(f"benches/record/nvidia-h200/{file}")
+        lines.append([name, f"{median}× ({low}–{high})", f"[{what}]({link})"])
+    return table(["compared with", "speedup", "measured on"], lines)
+
+
+def picture_of_gains():
+    """README's picture, which has no Markdown in its names."""
+    rows = [(name.replace("`", ""), ratios) for name, ratios, *_ in gains()]
+    return speedups.picture(rows, digits)
 
 
 def of_lengths():
@@ -482,21 +466,26 @@ TABLES = {
 
 
 def main():
-    stale = []
+    written = {}
+    write = lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}"
     for path in (ROOT / page for page in PAGES):
-        old = path.read_text(encoding="utf-8")
-        write = lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}"
-        new = re.sub(
-            r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)", write, old, flags=re.DOTALL
+        written[path] = re.sub(
+            r"(<!-- table: (.+?) -->)\n.*?(<!-- end -->)",
+            write,
+            path.read_text(encoding="utf-8"),
+            flags=re.DOTALL,
         )
-        if new != old:
+    written[ROOT / "docs/speedups.svg"] = picture_of_gains()
+    stale = []
+    for path, new in written.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != new:
             stale.append(str(path.relative_to(ROOT)))
             if "--check" not in sys.argv:
                 path.write_text(new, encoding="utf-8")
     wrong = sorted(wrong_versions())
     if stale and "--check" in sys.argv:
         wrong.append(
-            f"{', '.join(stale)}: a table is not what the records say; scripts/tables.py writes it anew"
+            f"{', '.join(stale)}: not what the records say; scripts/tables.py writes it anew"
         )
     sys.exit("\n".join(wrong) or None)
 

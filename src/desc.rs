@@ -158,7 +158,7 @@ pub struct FillValueSequenceDesc {
     pub value_delta: ScalarUnion,
 }
 
-/// `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: the first `length` elements of every lane along `axis` are
+/// `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: the first `length` elements of every sequence along `axis` are
 /// reversed, the rest are copied.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReverseSubsequencesDesc {

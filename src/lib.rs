@@ -1,11 +1,12 @@
 //! DirectML's `FILL_VALUE_SEQUENCE` and `REVERSE_SUBSEQUENCES` for NVIDIA GPUs on Linux. It accepts the descriptors
 //! that DirectML accepts, and computes the same bits. Machines with no GPU run it on the CPU.
 //!
-//! DirectML (A) and this library (B) on one H200. A mark is a case, and a bar is the geometric mean of a kind:
+//! The speedup over DirectML 1.13.1, which ran under Linux through vkd3d-proton, on one H200. A dot is a case, and a bar
+//! is the geometric mean of a kind. Version 0.1.0 of this library ran:
 //!
 #![doc = include_str!("../docs/benchmark.svg")]
 //!
-#![doc = include_str!("../docs/rust.md")]
+#![doc = include_str!(concat!(env!("OUT_DIR"), "/rust.md"))]
 //!
 //! # Map of the crate
 //!

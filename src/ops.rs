@@ -44,7 +44,7 @@ pub fn fill_value_sequence<T: SequenceElement>(
     Ok(output.read_elements(sizes.iter().map(|&size| size as usize).product())?)
 }
 
-/// Reverses the first `length` elements of every lane of a packed tensor along `axis`.
+/// Reverses the first `length` elements of every sequence of a packed tensor along `axis`.
 ///
 /// `lengths` is a packed tensor with the same sizes, but 1 at `axis`, of any type of integers. A length above the size
 /// of the axis acts as that. A negative one is an error.

@@ -57,7 +57,7 @@ impl fmt::Display for Specialize {
 /// # Ok::<(), dml_cuda::ParseCompileOptionsError>(())
 /// ```
 ///
-#[doc = include_str!("../docs/compile-options.md")]
+#[doc = include_str!(concat!(env!("OUT_DIR"), "/compile-options.md"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CompileOptions {

@@ -40,7 +40,7 @@ pub enum LoweringError {
         /// The most that it can have.
         most: u64,
     },
-    /// The lengths do not broadcast to the input's lanes.
+    /// The lengths do not broadcast to the sequences of the input.
     Lengths {
         /// Their shape.
         found: Vec<i64>,

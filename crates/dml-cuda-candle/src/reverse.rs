@@ -16,11 +16,11 @@ use crate::{candle_error, cpu, in_bytes, length_type, View};
 /// reversed along this axis, the second has its shape with 1 there, or one that NumPy broadcasts to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReverseSubsequences {
-    /// The dimension along which lanes lie.
+    /// The dimension along which sequences lie.
     pub axis: usize,
 }
 
-/// Reverses the first `length` elements of every lane of x along `axis`, and copies the rest, into a new contiguous
+/// Reverses the first `length` elements of every sequence of x along `axis`, and copies the rest, into a new contiguous
 /// tensor on x's device. The gradient with respect to x is that of the result, reversed by the same lengths.
 ///
 /// - `x`: any shape with a dimension or more, any strides, of U8, I16, I32, I64, U32, F8E4M3, F16, BF16, F32 or F64.

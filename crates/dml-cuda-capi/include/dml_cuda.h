@@ -191,7 +191,7 @@ typedef struct {
   DML_CUDA_SCALAR_UNION ValueDelta;
 } DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC;
 
-/* `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every lane along Axis, and copies
+/* `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every sequence along Axis, and copies
    the others. */
 typedef struct {
   /* The tensor to read. */

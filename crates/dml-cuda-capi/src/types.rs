@@ -126,7 +126,7 @@ pub struct DML_CUDA_FILL_VALUE_SEQUENCE_OPERATOR_DESC {
     pub ValueDelta: DML_CUDA_SCALAR_UNION,
 }
 
-/// `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every lane along Axis, and copies
+/// `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`: reverses the first `length` elements of every sequence along Axis, and copies
 /// the others.
 #[repr(C)]
 #[derive(Clone, Copy)]

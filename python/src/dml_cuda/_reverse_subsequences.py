@@ -61,7 +61,7 @@ def reverse_subsequences(
     stream: Any = None,
     compile_options: str | None = None,
 ) -> Any:
-    """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
+    """Reverses the first ``length`` elements of every sequence of x along an axis, and copies the other elements.
 
     x: an array with 1 dimension or more, any strides, and any dtype whose elements are plain bytes. It is NumPy's, or
     has ``__cuda_array_interface__`` (CuPy) or ``__dlpack__``. PyTorch tensors are passed on to :mod:`dml_cuda.torch`,

@@ -22,7 +22,7 @@ pub(crate) fn share_a_byte([first, second]: [Layout<'_>; 2], distance: i64) -> b
     }
     for Dimension { stride, reach } in steps_of(second) {
         *reaches.entry(Reverse(stride)).or_default() += reach;
-        // Its coordinates are counted from the end, so that their terms are positive, too.
+        // Its coordinates are counted from the end, so that all terms are positive.
         target += reach * stride;
     }
     let mut terms = Vec::new();

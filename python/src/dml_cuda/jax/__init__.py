@@ -43,7 +43,7 @@ def reverse_subsequences(
     in_place: bool = False,
     implementation: Implementation = None,
 ) -> Any:
-    """Reverses the first ``length`` elements of every lane of x along an axis, and copies the other elements.
+    """Reverses the first ``length`` elements of every sequence of x along an axis, and copies the other elements.
 
     x: an array of JAX or NumPy with 1 dimension or more, of any dtype whose elements are whole bytes.
     lengths: integers that broadcast to x's shape with 1 at the axis. One dimension of lengths is an error if it fits
@@ -52,8 +52,8 @@ def reverse_subsequences(
     in_place: writes the result over x inside of a compiled program. If the program needs x afterwards, or if x is an
     argument that is not donated, XLA copies x first.
     implementation: ``kernel`` is a custom call of this library, ``xla`` is code that XLA fuses with its neighbours.
-    None is the kernel in eager calls, in place, where lengths differ along x's last dimension, and where shardings are
-    types, else XLA's code.
+    None is the kernel in eager calls, in place, where lengths differ along x's last dimension, and with explicit sharding,
+    else XLA's code.
 
     >>> import dml_cuda.jax, jax
     >>> dml_cuda.jax.reverse_subsequences(jax.numpy.array([[1, 2, 3, 4], [5, 6, 7, 8]]), jax.numpy.array([[3], [2]]), 1)

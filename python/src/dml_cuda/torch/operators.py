@@ -304,7 +304,7 @@ def watched(
 
 
 def reverse_subsequences(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tensor:
-    """Reverses the first ``length`` elements of every lane of x along a dimension, and copies the other elements.
+    """Reverses the first ``length`` elements of every sequence of x along a dimension, and copies the other elements.
 
     x: a tensor with 1 dimension or more, any dtype and any strides, on the CPU or a GPU. The result keeps dense layouts
     such as ``channels_last``.

@@ -59,7 +59,7 @@ class PaddedCall:
         self.lengths_by_row = lengths[None, :, None]
         self.padding = padding
         self.steps, self.batch, _ = padding.shape
-        # The step after each sequence's last one, [1, B, 1]. An empty sequence has a step, too: an index must exist.
+        # The step after each sequence's last one, [1, B, 1]. An empty sequence also has a step, because an index must exist.
         self.ends_at = self.lengths_by_row.clamp(1, self.steps)
         self._last = (self.ends_at - 1).expand(1, self.batch, self.size)
         self.states = states

@@ -5,11 +5,11 @@ same bytes.
 Usage: PYTHONPATH=python/src python3 benches/random_layouts.py OUT.csv SEED... [--count N] [--without-gather]
        [--large | --small]
 
-A seed is a set of --count layouts (260) of at most 128 MiB, but a tenth are larger, of at most 4 GiB. OUT.csv is the record: a row for each layout, with
-microseconds of calls that CUDA graphs replay with a cold L2 cache. `default`, `measured` (select=measure) and
-`generic` (specialize=never) are this library's, copying, and `in place` behind a name is the same in place.
-`wrong` counts results that differ from the gather's. Several processes compile gathers, and one at a time uses the GPU.
---large draws large layouts alone. --small has tensors of at most 8 KiB, for a machine without a GPU, whose times say nothing."""
+A seed is a set of --count layouts (260) of at most 128 MiB, but a tenth are larger, of at most 4 GiB. OUT.csv is the
+record: a row for each layout, with microseconds of calls that CUDA graphs replay with a cold L2 cache. `default`,
+`measured` (select=measure) and `generic` (specialize=never) are this library's, copying, and `in place` after a name
+is the same in place. `wrong` counts results that differ from the gather's. Several processes compile gathers, and one
+at a time uses the GPU. --large draws large layouts alone. --small has tensors of at most 8 KiB, for a machine without a GPU, whose times say nothing."""
 
 import argparse
 import csv
@@ -68,236 +68,285 @@ def packed(sizes, order=None):
     return strides
 
 
-def draw(r, powers):
-    """A layout of a random kind, whose bytes are between two powers of two: its columns of `LAYOUT` but the seed."""
+class Draw:
+    """Draws the sizes, the lengths and the strides of one layout. Every random number comes from `r`, in order."""
 
-    def size(
-        least, largest
-    ):  # evenly by its logarithm, often a power of two, a multiple of 8 or one of 100
-        value, how = (
-            2 ** r.uniform(math.log2(least), math.log2(largest + 0.99)),
-            r.random(),
-        )
+    def __init__(self, r, powers):
+        self.r = r
+        self.kind = r.choices(list(KINDS), KINDS.values())[0]
+        self.width = r.choice([1, 2, 2, 4, 4, 8])
+        self.elements = max(64, int(2 ** r.uniform(*powers)) // self.width)
+        self.longest = 40 if r.random() < 0.2 else 65536
+
+    def size(self, lowest, largest):
+        """Evenly by its logarithm, often a power of two, a multiple of 8 or one of 100."""
+        value = 2 ** self.r.uniform(math.log2(lowest), math.log2(largest + 0.99))
+        how = self.r.random()
         if how < 0.3:
             value = 2 ** round(math.log2(value))
         elif how < 0.5:
             value = 8 * max(1, round(value / 8))
         elif how < 0.6 and value >= 60:
             value = 100 * round(value / 100)
-        return max(least, min(largest, int(value)))
+        return max(lowest, min(largest, int(value)))
 
-    kind, width = (
-        r.choices(list(KINDS), KINDS.values())[0],
-        r.choice([1, 2, 2, 4, 4, 8]),
-    )
-    n = max(64, int(2 ** r.uniform(*powers)) // width)
-    longest = 40 if r.random() < 0.2 else 65536
-    time = lambda largest: size(2, max(2, min(largest, longest)))  # noqa: E731
-    features = lambda largest: size(
-        1, max(1, min(largest, 16 if r.random() < 0.25 else 4096))
-    )  # noqa: E731
-    axis, order, padded = 1, None, kind.removeprefix("padded ")
-    if padded == "lanes":
-        t = size(2, min(n, longest if longest == 40 else 1 << 22))
-        sizes = [max(1, n // t), t]
-        lengths = [sizes[0], 1]
-    elif kind == "side alone":
-        t = time(n // 2)
-        axis, sizes = 0, [t, max(1, n // t)]
-        lengths = [1, sizes[1]]
-    elif kind == "between":
-        d, h = features(n // 8), size(2, 64)
-        t = time(max(2, n // d // h))
-        sizes = [max(1, n // (t * d * h)), t, h, d]
-        lengths = [sizes[0], 1, r.choice([1, h]), 1]
-    elif kind == "any":
+    def time(self, largest):
+        return self.size(2, max(2, min(largest, self.longest)))
+
+    def features(self, largest):
+        most = 16 if self.r.random() < 0.25 else 4096
+        return self.size(1, max(1, min(largest, most)))
+
+    def shape(self):
+        """The axis, the sizes, and the sizes of the lengths."""
+        n, r = self.elements, self.r
+        if self.kind in ("lanes", "padded lanes"):
+            most = self.longest if self.longest == 40 else 1 << 22
+            t = self.size(2, min(n, most))
+            sizes = [max(1, n // t), t]
+            return 1, sizes, [sizes[0], 1]
+        if self.kind == "side alone":
+            t = self.time(n // 2)
+            sizes = [t, max(1, n // t)]
+            return 0, sizes, [1, sizes[1]]
+        if self.kind == "between":
+            d = self.features(n // 8)
+            h = self.size(2, 64)
+            t = self.time(max(2, n // d // h))
+            sizes = [max(1, n // (t * d * h)), t, h, d]
+            return 1, sizes, [sizes[0], 1, r.choice([1, h]), 1]
+        if self.kind == "any":
+            return self.any_shape()
+        is_transposed = self.kind.startswith("transposed")
+        if is_transposed:
+            d = self.size(8, max(8, min(4096, n // 8)))
+        else:
+            d = self.features(n // 2)
+        t = self.time(max(2, n // d))
+        sizes = [max(1, n // (t * d)), t, d]
+        lengths = [sizes[0], 1, 1]
+        is_side = self.kind in ("side", "padded side")
+        if is_side or (is_transposed and r.random() < 0.5):
+            lengths[2] = d
+        if self.kind == "block time first":
+            return 0, [t, sizes[0], d], [1, sizes[0], 1]
+        return 1, sizes, lengths
+
+    def any_shape(self):
+        r, left = self.r, self.elements
         rank = r.randint(2, 5)
-        sizes, left = [1] * rank, n
+        sizes = [1] * rank
         for d in range(rank):
-            sizes[d] = size(1, max(1, int(3 * left ** (1 / (rank - d)))))
+            sizes[d] = self.size(1, max(1, int(3 * left ** (1 / (rank - d)))))
             left = max(1, left // sizes[d])
         axis = r.randrange(rank)
         sizes[axis] = max(2, sizes[axis])
-        lengths = [
-            1 if d == axis or r.random() < 0.4 else value
-            for d, value in enumerate(sizes)
-        ]
-    else:
-        d = (
-            size(8, max(8, min(4096, n // 8)))
-            if kind.startswith("transposed")
-            else features(n // 2)
+        lengths = []
+        for d, value in enumerate(sizes):
+            lengths.append(1 if d == axis or r.random() < 0.4 else value)
+        return axis, sizes, lengths
+
+    def strides(self, sizes):
+        """The strides of the input and of the output."""
+        r, plain = self.r, packed(sizes)
+        if self.kind.startswith("transposed"):
+            orders = [[0, 2, 1], [2, 0, 1], [1, 2, 0], [2, 1, 0]]
+            order = packed(sizes, r.choice(orders))
+            return (order, plain) if self.kind == "transposed in" else (plain, order)
+        if self.kind.startswith("padded"):
+            multiple = r.choice([1, 1, 8, 32])
+            pitch = -(-(sizes[-1] + r.choice([1, 3, 8, 16, 64])) // multiple) * multiple
+            which = r.choice(["in", "out", "both"])
+            rows = packed([*sizes[:-1], pitch])
+            return (
+                plain if which == "out" else rows,
+                plain if which == "in" else rows,
+            )
+        if self.kind == "sliced":
+            if r.random() < 0.5:
+                return [2 * stride for stride in plain], plain
+            return packed([*sizes[:-1], sizes[-1] * r.choice([2, 3])]), plain
+        if self.kind == "any":
+            orders = [list(range(len(sizes))) for _ in range(2)]
+            for order, often in zip(orders, (0.5, 0.3)):
+                if r.random() < often:
+                    r.shuffle(order)
+            return packed(sizes, orders[0]), packed(sizes, orders[1])
+        return plain, plain
+
+
+def draw(r, powers):
+    """A layout of a random kind, whose bytes are between two powers of two: its columns of `LAYOUT` but the seed."""
+    while True:
+        layout = Draw(r, powers)
+        axis, sizes, lengths = layout.shape()
+        in_strides, out_strides = layout.strides(sizes)
+        # A tensor with gaps may have more elements than DirectML counts.
+        fits = max(span(sizes, in_strides), span(sizes, out_strides)) <= 2**32 - 1
+        size = math.prod(sizes) * layout.width
+        if fits and 0.7 * 2 ** powers[0] <= size <= 1.3 * 2 ** powers[1]:
+            return [
+                layout.kind,
+                layout.width,
+                sizes,
+                axis,
+                in_strides,
+                out_strides,
+                lengths,
+            ]
+
+
+def span(sizes, strides):
+    """Elements from the first to the last."""
+    return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))
+
+
+class Bench:
+    """The tensors and the calls of layouts, in one process."""
+
+    def __init__(self, gathers):
+        os.environ.update(
+            DML_CUDA_COMPILE_OPTIONS="", TORCHINDUCTOR_COMPILE_THREADS="1"
         )
-        t = time(max(2, n // d))
-        sizes = [max(1, n // (t * d)), t, d]
-        lengths = [sizes[0], 1, 1]
-        if padded == "side" or kind.startswith("transposed") and r.random() < 0.5:
-            lengths[2] = d
-        if kind == "block time first":
-            axis, sizes, lengths = 0, [t, sizes[0], d], [1, sizes[0], 1]
-    in_strides, out_strides = packed(sizes), packed(sizes)
-    if kind.startswith("transposed"):
-        order = packed(sizes, r.choice([[0, 2, 1], [2, 0, 1], [1, 2, 0], [2, 1, 0]]))
-        in_strides, out_strides = (
-            (order, out_strides) if kind == "transposed in" else (in_strides, order)
+        import torch
+        import torch_times
+
+        import dml_cuda
+
+        self.torch, self.times, self.reversal = torch, torch_times, dml_cuda
+        self.is_on_gpu = torch_times.DEVICE != "cpu"
+        config = torch._dynamo.config
+        config.recompile_limit = config.accumulated_recompile_limit = 1 << 20
+        self.compiled = None
+        if gathers:
+            self.compiled = torch.compile(self.gathered, dynamic=False)
+
+    def gathered(self, x, lengths, axis, out):
+        return out.copy_(self.times.gather(x, lengths, axis))
+
+    def memory(self, of):
+        """A tensor as plain memory: the operators of PyTorch allocate what they return, with strides of their own."""
+        if not self.is_on_gpu:
+            return of.numpy()
+        plain = type("Memory", (), {})()
+        plain.__cuda_array_interface__ = of.__cuda_array_interface__
+        return plain
+
+    def tensors(self, n, row):
+        """Several inputs and outputs of a layout, which together do not fit the L2 cache, the lengths, and the axis."""
+        torch, device = self.torch, self.times.DEVICE
+        _, _, width, sizes, axis, in_strides, out_strides, of_lengths = row
+        elements = [span(sizes, in_strides), span(sizes, out_strides)]
+        sets = -(-CACHES // (2 * width * max(elements)))
+        sets = 1 if sets == 1 else max(3, min(64, sets))
+        torch.manual_seed(n)
+        kind = getattr(torch, {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}[width])
+        xs, outs = [], []
+        for _ in range(sets):
+            values = torch.randint(
+                0, 127, (elements[0],), device=device, dtype=torch.uint8
+            )
+            xs.append(values.to(kind).as_strided(sizes, in_strides))
+        for _ in range(sets):
+            zeros = torch.zeros(elements[1], dtype=kind, device=device)
+            outs.append(zeros.as_strided(sizes, out_strides))
+        lengths = torch.randint(
+            0, sizes[axis] + 1, of_lengths, device=device, dtype=torch.int32
         )
-    elif kind.startswith("padded"):
-        multiple = r.choice([1, 1, 8, 32])
-        pitch = -(-(sizes[-1] + r.choice([1, 3, 8, 16, 64])) // multiple) * multiple
-        which = r.choice(["in", "out", "both"])
-        rows = packed([*sizes[:-1], pitch])
-        in_strides, out_strides = (
-            (rows if which != "out" else in_strides),
-            (rows if which != "in" else out_strides),
-        )
-    elif kind == "sliced":
-        if r.random() < 0.5:
-            in_strides = [2 * stride for stride in in_strides]
-        else:
-            in_strides = packed([*sizes[:-1], sizes[-1] * r.choice([2, 3])])
-    elif kind == "any":
-        orders = [list(range(len(sizes))) for _ in range(2)]
-        for order, often in zip(orders, (0.5, 0.3)):
-            if r.random() < often:
-                r.shuffle(order)
-        in_strides, out_strides = (packed(sizes, order) for order in orders)
-    spans = [
-        sum((size - 1) * stride for size, stride in zip(sizes, strides))
-        for strides in (in_strides, out_strides)
-    ]
-    # A tensor with gaps may have more elements than DirectML counts.
-    if (
-        max(spans) > 2**32 - 2
-        or not 0.7 * 2 ** powers[0] <= math.prod(sizes) * width <= 1.3 * 2 ** powers[1]
-    ):
-        return draw(r, powers)
-    return [kind, width, sizes, axis, in_strides, out_strides, lengths]
+        shape = [1 if d == axis else size for d, size in enumerate(sizes)]
+        return xs, outs, lengths.expand(shape), axis
+
+    def compile_gather(self, n, row):
+        (x, *_), (out, *_), lengths, axis = self.tensors(n, row)
+        self.times.synchronize()
+        return lambda: self.compiled(x, lengths, axis, out)
+
+    def measure(self, n, row):
+        """The times of a layout by name, and how many results were wrong."""
+        xs, outs, lengths, axis = self.tensors(n, row)
+        expected = self.gathered(xs[0], lengths, axis, self.torch.empty_like(outs[0]))
+        calls = {"copy": self.copies(xs)}
+        if self.compiled is not None:
+            calls["gather"] = [
+                lambda x=x, out=out: self.compiled(x, lengths, axis, out)
+                for x, out in zip(xs, outs)
+            ]
+        wrong = 0
+        for mode in MODES:
+            calls[mode] = [
+                self.reversing(x, out, lengths, axis, mode) for x, out in zip(xs, outs)
+            ]
+            outs[0].zero_()
+            wrong += self.is_wrong(calls[mode][0], outs[0], expected)
+            if row[5] == row[6]:
+                x = self.torch.empty_strided(
+                    xs[0].shape, xs[0].stride(), dtype=xs[0].dtype, device=xs[0].device
+                ).copy_(xs[0])
+                in_place = self.reversing(x, x, lengths, axis, mode)
+                wrong += self.is_wrong(in_place, x, expected)
+                calls[f"{mode} in place"] = [
+                    self.reversing(x, x, lengths, axis, mode) for x in xs
+                ]
+        return self.best_times(n, calls), wrong
+
+    def reversing(self, x, out, lengths, axis, mode):
+        def call():
+            stream = None
+            if self.is_on_gpu:
+                stream = self.torch.cuda.current_stream().cuda_stream
+            self.reversal.reverse_subsequences(
+                self.memory(x),
+                self.memory(lengths),
+                axis,
+                out=self.memory(out),
+                stream=stream,
+                compile_options=MODES[mode],
+            )
+
+        return call
+
+    def is_wrong(self, call, out, expected):
+        call()
+        self.times.synchronize()
+        return not self.torch.equal(out, expected)
+
+    def copies(self, xs):
+        """Plain copies of the same bytes."""
+        calls = []
+        for x in xs:
+            a, b = (
+                self.torch.empty(x.numel(), dtype=x.dtype, device=x.device)
+                for _ in range(2)
+            )
+            calls.append(lambda a=a, b=b: a.copy_(b))
+        return calls
+
+    def best_times(self, n, calls):
+        """The better of two medians, because places in memory differ. The calls take turns."""
+        found = {}
+        for name, of in 2 * list(calls.items()):
+            try:
+                found[name] = min(found.get(name, math.inf), self.times.timed(of))
+            except Exception as error:
+                print(f"layout {n}, {name}: {str(error)[:80]}", file=sys.stderr)
+        return found
 
 
 def work(rows, numbers, gathers, ready, turn, results):
     """Times the layouts of those numbers. Without a turn it only compiles."""
-    os.environ.update(DML_CUDA_COMPILE_OPTIONS="", TORCHINDUCTOR_COMPILE_THREADS="1")
-    import torch
-    from torch_times import DEVICE, gather, synchronize, timed
-
-    import dml_cuda
-
-    class Memory:
-        """A tensor as plain memory: the operators of PyTorch allocate what they return, with strides of their own."""
-
-        def __init__(self, of):
-            self.__cuda_array_interface__ = of.__cuda_array_interface__
-
-    def stream():
-        return torch.cuda.current_stream().cuda_stream
-
-    if DEVICE == "cpu":
-        Memory, stream = torch.Tensor.numpy, lambda: None
-
-    def gathered(x, lengths, axis, out):
-        return out.copy_(gather(x, lengths, axis))
-
-    torch._dynamo.config.recompile_limit = (
-        torch._dynamo.config.accumulated_recompile_limit
-    ) = 1 << 20
-    types = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    compiled = torch.compile(gathered, dynamic=False)
-
-    def tensors(n):
-        _, _, width, sizes, axis, in_strides, out_strides, of_lengths = rows[n]
-        span = lambda strides: (
-            1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))
-        )  # noqa: E731
-        elements = [span(in_strides), span(out_strides)]
-        sets = -(-CACHES // (2 * width * max(elements)))
-        sets = 1 if sets == 1 else max(3, min(64, sets))
-        torch.manual_seed(n)
-        kind = types[width]
-        new = lambda n: torch.randint(
-            0, 127, (n,), device=DEVICE, dtype=torch.uint8
-        ).to(kind)  # noqa: E731
-        xs = [new(elements[0]).as_strided(sizes, in_strides) for _ in range(sets)]
-        outs = [
-            torch.zeros(elements[1], dtype=kind, device=DEVICE).as_strided(
-                sizes, out_strides
-            )
-            for _ in range(sets)
-        ]
-        lengths = torch.randint(
-            0, sizes[axis] + 1, of_lengths, device=DEVICE, dtype=torch.int32
-        )
-        return (
-            xs,
-            outs,
-            lengths.expand([1 if d == axis else size for d, size in enumerate(sizes)]),
-            axis,
-        )
-
-    if gathers:
-        for n in numbers:
-            with turn:
-                (x, *_), (out, *_), lengths, axis = tensors(n)
-                synchronize()
-            try:
-                compiled(x, lengths, axis, out)
-            except Exception as error:
-                print(f"layout {n} has no gather: {str(error)[:80]}", file=sys.stderr)
+    bench = Bench(gathers)
+    for n in numbers if gathers else ():
+        with turn:
+            compiling = bench.compile_gather(n, rows[n])
+        try:
+            compiling()
+        except Exception as error:
+            print(f"layout {n} has no gather: {str(error)[:80]}", file=sys.stderr)
     ready.wait()
     for n in numbers:
         with turn:
-            found, wrong = {}, 0
-            xs, outs, lengths, axis = tensors(n)
-            expected = gathered(xs[0], lengths, axis, torch.empty_like(outs[0]))
-            given = Memory(lengths), axis
-
-            def reverse(x, out, mode, given=given):
-                options = {"stream": stream(), "compile_options": MODES[mode]}
-                dml_cuda.reverse_subsequences(
-                    Memory(x), *given, out=Memory(out), **options
-                )
-
-            plain = [
-                torch.empty(xs[0].numel(), dtype=xs[0].dtype, device=DEVICE)
-                for _ in range(2 * len(xs))
-            ]
-            calls = {
-                "copy": [
-                    lambda a=a, b=b: a.copy_(b) for a, b in zip(plain[::2], plain[1::2])
-                ]
-            }
-            if gathers:
-                calls["gather"] = [
-                    lambda x=x, out=out: compiled(x, lengths, axis, out)
-                    for x, out in zip(xs, outs)
-                ]
-            for mode in MODES:
-                outs[0].zero_()
-                reverse(xs[0], outs[0], mode)
-                synchronize()
-                wrong += not torch.equal(outs[0], expected)
-                calls[mode] = [
-                    lambda x=x, out=out, mode=mode: reverse(x, out, mode)
-                    for x, out in zip(xs, outs)
-                ]
-                if rows[n][5] == rows[n][6]:
-                    x = torch.empty_strided(
-                        xs[0].shape, xs[0].stride(), dtype=xs[0].dtype, device=DEVICE
-                    ).copy_(xs[0])
-                    reverse(x, x, mode)
-                    synchronize()
-                    wrong += not torch.equal(x, expected)
-                    calls[f"{mode} in place"] = [
-                        lambda x=x, mode=mode: reverse(x, x, mode) for x in xs
-                    ]
-            # The better of two medians, because places in memory differ. The calls take turns.
-            for name, of in 2 * list(calls.items()):
-                try:
-                    found[name] = min(found.get(name, math.inf), timed(of))
-                except Exception as error:
-                    print(f"layout {n}, {name}: {str(error)[:80]}", file=sys.stderr)
-            calls = plain = None
+            found, wrong = bench.measure(n, rows[n])
             results.put((n, wrong, found))
-            del xs, outs, lengths, expected
 
 
 def run(rows, workers, gathers):
@@ -364,31 +413,15 @@ def main():
     sizes.add_argument("--small", action="store_true")
     parser.add_argument("--workers", type=int, default=min(12, os.cpu_count() or 1))
     options = parser.parse_args()
-    rows = []
-    for seed in options.seed:
-        r = random.Random(seed)
-        for _ in range(options.count):
-            usual = LARGE if r.random() < 0.1 else USUAL
-            rows.append(
-                [
-                    seed,
-                    *draw(
-                        r, LARGE if options.large else SMALL if options.small else usual
-                    ),
-                ]
-            )
-    table = [
-        dict(
-            zip(
-                LAYOUT,
-                ["x".join(map(str, of)) if isinstance(of, list) else of for of in row],
-            )
-        )
-        for row in rows
-    ]
+    rows = drawn(options)
+    table = []
+    for row in rows:
+        texts = ["x".join(map(str, of)) if isinstance(of, list) else of for of in row]
+        table.append(dict(zip(LAYOUT, texts)))
+    # What is timed is written.
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit("ended before all layouts were timed")
-    )  # what is timed is written
+    )
     wrong = 0
     file = open(options.out, "x", newline="")
     try:
@@ -396,23 +429,37 @@ def main():
             table[n].update({name: f"{time:.3f}" for name, time in found.items()})
             wrong += differ
     finally:
-        import torch
-
-        name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-        told = [
-            name,
-            f"PyTorch {torch.__version__}",
-            f"{datetime.date.today()}",
-            f"wrong: {wrong}",
-        ]
+        head = f"{machine()}, wrong: {wrong}"
         with file:
-            file.write(f"# {', '.join(told)}\n")
+            file.write(f"# {head}\n")
             writer = csv.DictWriter(file, LAYOUT + TIMES)
             writer.writeheader()
             writer.writerows(table)
-        print(f"{', '.join(told)}, seeds {' '.join(map(str, options.seed))}\n")
+        print(f"{head}, seeds {' '.join(map(str, options.seed))}\n")
         summary(table)
     sys.exit(wrong > 0)
+
+
+def drawn(options):
+    """The layouts of all seeds."""
+    rows = []
+    for seed in options.seed:
+        r = random.Random(seed)
+        for _ in range(options.count):
+            powers = LARGE if r.random() < 0.1 else USUAL
+            if options.large:
+                powers = LARGE
+            if options.small:
+                powers = SMALL
+            rows.append([seed, *draw(r, powers)])
+    return rows
+
+
+def machine():
+    import torch
+
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+    return f"{name}, PyTorch {torch.__version__}, {datetime.date.today()}"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 links and their anchors, long cells of tables, figures without a record, and names that the code does not have. Prints
 every fault of a page. For sources it prints the number of habits, which may not rise above SOURCES_AT_MOST."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ RECORDS = ("benches/record/", "crates/dml-cuda-cli/tests/golden/", "tests/data/"
 
 # What to write instead is in CONTRIBUTING.md, "Style".
 HABITS = {
-    "fronted Of": r"(?:^|[.;:!?] |- |\| )Of (?:a|an|all|the|these|those|what|which|one|two)\b",
+    "fronted Of": r"(?:^|[.;:!?] |- |\| )Of (?:a|an|all|the|these|those|what|which|one|two|nodes|\d+)\b",
     "is of": r"\b(?:is|are|was|were|be) of (?!at least|no )",
     "a … more": r"\b(?:a|an|one) (?!few|little|lot|bit|third|quarter|half)\w+ more\b(?! than)",
     "so many": r"\b(?:so|that) many\b|\bas many as (?:are|is|take|make)\b",
@@ -33,6 +34,19 @@ ABANDONED = {
     "ratio in words": r"\b\d[\d.]* times (?:as fast|faster)\b",
 }
 SOURCES_AT_MOST = 2
+# Words for users: help, messages and reports as the golden files have them, docstrings, and the header in C.
+FOR_USERS = (
+    "tests/golden/messages.txt",
+    "crates/dml-cuda-cli/tests/golden/help.txt",
+    "crates/dml-cuda-cli/tests/golden/report.txt",
+    "crates/dml-cuda-capi/include/dml_cuda.h",
+)
+# What they call otherwise: a sequence, a results file, a number of a GPU.
+USER_WORDS = {
+    "lane": r"(?<!interleaved )\blanes?\b(?! odd| of \d| \[)",
+    "run": r"\b(?:older|other|first|both|two) runs?\b(?! differ)",
+    "ordinal": r"(?<!uint32_t )\bordinals?\b",
+}
 CELL = 25  # words
 
 # Figures that are settings or definitions, and no measurements.
@@ -206,6 +220,33 @@ def names(path, words, options, features, files):
                 yield f"{path}: there is no file {span}"
 
 
+def docstrings(text):
+    """The docstrings of a module in Python, with as many lines before each as the module has."""
+    lines = [""] * (text.count("\n") + 2)
+    for node in ast.walk(ast.parse(text)):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        for part in body:
+            value = getattr(part, "value", None)
+            if isinstance(part, ast.Expr) and isinstance(value, ast.Constant):
+                if isinstance(value.value, str):
+                    for n, line in enumerate(value.value.splitlines()):
+                        lines[part.lineno - 1 + n] = line
+    return "\n".join(lines)
+
+
+def for_users():
+    """The texts for users, by file."""
+    found = {path: read(path) for path in FOR_USERS}
+    # The report's tables have names of cases, cut into lines.
+    report = next(path for path in FOR_USERS if path.endswith("report.txt"))
+    found[report] = re.sub(r"\blanes\b", "", found[report])
+    for path in tracked("python/src/*.py"):
+        found[path] = docstrings(read(path))
+    return found
+
+
 def main():
     pages = [page for page in tracked("*.md") if not page.startswith(RECORDS)]
     files = tracked()
@@ -249,6 +290,8 @@ def main():
             faults += [f"{page}: the code does not have {name}" for name in lost]
         if page == "README.md" or re.fullmatch(r"docs/[^/]+\.md", page):
             faults += [*figures(page), *names(page, words, options, features, files)]
+    for path, words_for_users in for_users().items():
+        faults += style(path, words_for_users, HABITS | USER_WORDS)
     habits = [fault for file in sources for fault in style(file, text[file], HABITS)]
     if "--sources" in sys.argv:
         print("\n".join(habits))

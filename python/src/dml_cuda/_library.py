@@ -199,7 +199,7 @@ def _violation(error: Any, index: int, names: Names) -> Violation:
 
 @functools.lru_cache(maxsize=None)
 def device(ordinal: int | None) -> ctypes.c_void_p:
-    """The CPU device for None, else the GPU with this ordinal. Each is opened once."""
+    """The CPU device for None, else the GPU with this number. Each is opened once."""
     handle = ctypes.c_void_p()
     if ordinal is None:
         check(library.dml_cuda_create_cpu_device, 0, ctypes.byref(handle))
@@ -226,7 +226,7 @@ class Array(NamedTuple):
     """In bytes. None means packed, in row-major order."""
     dtype: np.dtype
     ordinal: int | None = None
-    """The GPU's ordinal. None is the host."""
+    """The number of the GPU. None is the host."""
     read_only: bool = False
     keeps: Any = None
     """The owner of the memory."""

@@ -65,13 +65,35 @@ use super::estimate::FamilyCosts;
 
 def load(path):
     """The times of a file, with the terms of each launch, also of launches that were not timed."""
+    times = read_times(path)
+    joined = times.merge(terms_of(times, path), on=KERNEL, how="outer")
+    unknown = joined.terms.isna()
+    print(
+        f"{path.name}: {times.layout.nunique()} layouts, {len(times)} times, {unknown.sum()} of launches that are not selected any more"
+    )
+    is_timed = joined.groupby(["layout", "mode"]).us.transform("any")
+    joined = joined[~unknown & is_timed].copy()
+    # A kernel that copies in place takes as long as where it copies, unless the file has its time.
+    launch = ["layout", *KERNEL[2:]]
+    copying = joined[joined["mode"] == "copying"].groupby(launch).us.min()
+    copying = copying.reindex(pd.MultiIndex.from_frame(joined[launch]))
+    is_copy = joined.costs.str.startswith("copying")
+    joined["copies"] = (joined["mode"] == "in place") & is_copy
+    joined["us"] = joined.us.fillna(copying.set_axis(joined.index).where(joined.copies))
+    by_layout = joined.groupby("layout")
+    joined["sizes_and_strides"] = by_layout.sizes_and_strides.transform("first")
+    joined["layout"] = f"{path} " + joined.layout.astype(str)
+    return joined
+
+
+def read_times(path):
+    """The lines of a file, with a number for each layout."""
     times = pd.read_csv(path, keep_default_na=False)
     if missing := {*LAYOUT, *KERNEL[1:], "us", "chosen"} - {*times.columns}:
         raise ValueError(f"there is no column {', '.join(sorted(missing))}")
     times["us"] = pd.to_numeric(times["us"], errors="coerce")
-    times["specialized_us"] = pd.to_numeric(
-        times.get("specialized_us"), errors="coerce"
-    )
+    specialized = times.get("specialized_us")
+    times["specialized_us"] = pd.to_numeric(specialized, errors="coerce")
     if times.empty or not np.isfinite(times.us).all() or not (times.us > 0).all():
         raise ValueError("there are no times, or one is not a number above 0")
     if not path.name.startswith(SINCE_THEN):
@@ -81,62 +103,35 @@ def load(path):
         times.loc[faster.notna(), "specialized_us"] = np.nan
     times["sizes_and_strides"] = times[LAYOUT].astype(str).agg(",".join, axis=1)
     times["layout"] = pd.factorize(times.sizes_and_strides)[0]
+    return times
+
+
+def terms_of(times, path):
+    """The terms of every launch of the layouts, as the library's test prints them."""
     with tempfile.TemporaryDirectory() as folder:
-        layouts, terms = (
-            str(pathlib.Path(folder) / name) for name in ("layouts.csv", "terms.csv")
-        )
-        times.drop_duplicates("layout")[["layout", *LAYOUT]].to_csv(
-            layouts, index=False
-        )
+        layouts, terms = (pathlib.Path(folder) / name for name in ("layouts", "terms"))
+        of_layouts = times.drop_duplicates("layout")[["layout", *LAYOUT]]
+        of_layouts.to_csv(layouts, index=False)
         environment = {
             **os.environ,
-            "ESTIMATE_LAYOUTS": layouts,
-            "ESTIMATE_TERMS": terms,
+            "ESTIMATE_LAYOUTS": str(layouts),
+            "ESTIMATE_TERMS": str(terms),
             "ESTIMATE_TARGET": path.name.split("-")[0],
         }
-        command = [
-            "cargo",
-            "test",
-            "--quiet",
-            "-p",
-            "dml-cuda",
-            "--lib",
-            "terms_of_recorded_layouts",
-        ]
+        command = "cargo test --quiet -p dml-cuda --lib terms_of_recorded_layouts"
         ran = subprocess.run(
-            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+            command.split(),
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         if ran.returncode:
             reason = re.search(r"panicked at .*\n(.*)", ran.stdout)
             raise ValueError(
                 reason[1] if reason else f"cargo test failed: {ran.stdout[-300:]}"
             )
-        found = pd.read_csv(terms, keep_default_na=False)
-    joined = times.merge(found, on=KERNEL, how="outer")
-    unknown = joined.terms.isna()
-    print(
-        f"{path.name}: {times.layout.nunique()} layouts, {len(times)} times, {unknown.sum()} of launches that are not selected any more"
-    )
-    joined = joined[
-        ~unknown & joined.groupby(["layout", "mode"]).us.transform("any")
-    ].copy()
-    # A kernel that copies in place takes as long as where it copies, unless the file has its time.
-    launch = ["layout", *KERNEL[2:]]
-    copying = (
-        joined[joined["mode"] == "copying"]
-        .groupby(launch)
-        .us.min()
-        .reindex(pd.MultiIndex.from_frame(joined[launch]))
-    )
-    joined["copies"] = (joined["mode"] == "in place") & joined.costs.str.startswith(
-        "copying"
-    )
-    joined["us"] = joined.us.fillna(copying.set_axis(joined.index).where(joined.copies))
-    joined["sizes_and_strides"] = joined.groupby("layout").sizes_and_strides.transform(
-        "first"
-    )
-    joined["layout"] = f"{path} " + joined.layout.astype(str)
-    return joined
+        return pd.read_csv(terms, keep_default_na=False)
 
 
 def captured(data, memory):
@@ -307,71 +302,78 @@ def report_choices(data, name):
 def main():
     if {"-h", "--help"} & set(sys.argv):
         return print(__doc__)
-    only_checks = "--check" in sys.argv
-    files = [
-        pathlib.Path(argument) for argument in sys.argv[1:] if argument != "--check"
-    ]
+    names = [argument for argument in sys.argv[1:] if argument != "--check"]
+    files = [pathlib.Path(name) for name in names]
     files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
     data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
     terms = np.array([text.split() for text in data.terms], float)
-    data["generic_us"], data["us"] = (
-        data.us,
-        captured(data, terms[:, TERMS.index("memory")]),
-    )
+    data["generic_us"] = data.us
+    data["us"] = captured(data, terms[:, TERMS.index("memory")])
     data["bytes"] = data.sizes_and_strides.map(bytes_of)
     data["kernel_number"], kernels = pd.factorize(data.costs)
-    if only_checks:
-        present = present_costs()
-        none = [math.inf] * len(TERMS)
-        with np.errstate(divide="ignore"):
-            costs = np.maximum(
-                np.log([present.get(kernel, none) for kernel in kernels]), LEAST
-            )
-        data["estimate"] = estimates_of(costs, data, terms)
-        return report_choices(data, "layouts, by the present costs")
+    if "--check" in sys.argv:
+        return check(data, terms, kernels)
     # Only kernels that have one mode are fitted. The choices that are reported are among all kernels.
     timed = (data.us.notna() & ~data.copies).to_numpy()
+    weigh(data)
+    data["estimate"] = held_out(data, terms, timed, len(kernels))
+    report_choices(data, "layouts that the fit has not seen")
+    costs = np.exp(fit(data[timed], terms[timed], len(kernels)))
+    families = report_kernels(data, timed, kernels, costs)
+    write(families, kernels, ", ".join(path.name.split(".")[0] for path in files))
+
+
+def check(data, terms, kernels):
+    """Reports the choices by the present costs, and fits nothing."""
+    present = present_costs()
+    none = [math.inf] * len(TERMS)
+    costs = [present.get(kernel, none) for kernel in kernels]
+    with np.errstate(divide="ignore"):
+        data["estimate"] = estimates_of(np.maximum(np.log(costs), LEAST), data, terms)
+    report_choices(data, "layouts, by the present costs")
+
+
+def weigh(data):
+    """Weighs layouts of the benchmark and large ones, and errors where a kernel may be chosen."""
     data["choice"] = data.layout + " " + data["mode"]
-    data["importance"] = np.select(
-        [data.layout.str.contains("-suite"), data.layout.str.contains("-bench|-large")],
-        [50.0, 10.0],
-        1.0,
-    )
-    # Errors matter where a kernel may be chosen.
-    data["weight"] = (
-        data.importance * data.groupby("choice").us.transform("min") / data.us
-    )
-    held_out = np.full(len(data), np.inf)
+    is_suite = data.layout.str.contains("-suite")
+    is_bench = data.layout.str.contains("-bench|-large")
+    data["importance"] = np.select([is_suite, is_bench], [50.0, 10.0], 1.0)
+    fastest = data.groupby("choice").us.transform("min")
+    data["weight"] = data.importance * fastest / data.us
+
+
+def held_out(data, terms, timed, kernels):
+    """The estimates of each third of the layouts by a fit to the others."""
+    estimates = np.full(len(data), np.inf)
     layouts = data.sizes_and_strides.unique()
     for part in np.array_split(np.random.default_rng(0).permutation(len(layouts)), 3):
         test = data.sizes_and_strides.isin(layouts[part]).to_numpy()
-        costs = fit(data[timed & ~test], terms[timed & ~test], len(kernels))
-        held_out[test] = estimates_of(costs, data[test], terms[test])
-    data["estimate"] = held_out
-    report_choices(data, "layouts that the fit has not seen")
+        costs = fit(data[timed & ~test], terms[timed & ~test], kernels)
+        estimates[test] = estimates_of(costs, data[test], terms[test])
+    return estimates
+
+
+def report_kernels(data, timed, kernels, costs):
+    """Prints the errors of each kernel's held-out estimates. Returns the costs by family, mode and unit."""
     print(
         f"\n{'kernel, bytes of the unit':36} {'times':>6} {'error, root of the mean square of logarithms'}"
     )
     families = {}
-    for kernel, costs in zip(
-        kernels, np.exp(fit(data[timed], terms[timed], len(kernels)))
-    ):
-        of_kernel = timed & (data.kernel_number == kernels.get_loc(kernel))
-        if not of_kernel.any():
+    for number, (kernel, of_kernel) in enumerate(zip(kernels, costs)):
+        rows = timed & (data.kernel_number == number)
+        if not rows.any():
             continue
-        of_kernel &= np.isfinite(held_out)
-        errors, weight = (
-            np.log(held_out[of_kernel] / data.us[of_kernel]),
-            data.weight[of_kernel] ** 2,
-        )
-        print(
-            f"{kernel:36} {of_kernel.sum():6} {np.sqrt((weight * errors**2).sum() / weight.sum()):8.3f}"
-        )
+        rows &= np.isfinite(data.estimate)
+        errors = np.log(data.estimate[rows] / data.us[rows])
+        weight = data.weight[rows] ** 2
+        error = np.sqrt((weight * errors**2).sum() / weight.sum())
+        print(f"{kernel:36} {rows.sum():6} {error:8.3f}")
         mode, family, unit = re.fullmatch(
             r"(copying|in place) (\w+) (\d+)", kernel
         ).groups()
-        families.setdefault(family, {}).setdefault(mode, {})[int(unit)] = costs
-    write(families, kernels, ", ".join(path.name.split(".")[0] for path in files))
+        families.setdefault(family, {}).setdefault(mode, {})[int(unit)] = of_kernel
+    return families
 
 
 def write(families, kernels, files):

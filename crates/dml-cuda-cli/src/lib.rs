@@ -4,12 +4,12 @@ mod bench;
 mod completions;
 mod options;
 mod out;
+mod output_file;
 mod run;
 mod schema;
 mod signals;
 mod tune;
 mod unfinished;
-mod whole_file;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -14,7 +14,7 @@ use super::compare::{Comparison, Row};
 use super::run::Run;
 use crate::options::{Report, ReportFormat};
 use crate::out::{self, complain, say, shown_lines, shown_path};
-use crate::{schema, whole_file};
+use crate::{output_file, schema};
 
 /// Reports on the runs, the first of which the others are compared with.
 pub fn report(options: &Report) -> Result<ExitCode, String> {
@@ -50,7 +50,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     }
     let in_file = |error: String| format!("{}: {error}", shown_path(to.unwrap_or(Path::new(""))));
     to.map_or(Ok(()), |path| {
-        whole_file::can_write_result(path, options.overwrite, Run::is_at)
+        output_file::can_write_result(path, options.overwrite, Run::is_at)
     })
     .map_err(in_file)?;
     let comparison = Comparison::new(&runs, options.threshold);
@@ -64,9 +64,9 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     let written = schema::marked(&written(&comparison, format, options.all_cases)?);
     match to {
         Some(path) => {
-            whole_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)
+            output_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)
                 .map_err(|error| {
-                    in_file(error + &whole_file::save_elsewhere(path, written.as_bytes()))
+                    in_file(error + &output_file::save_elsewhere(path, written.as_bytes()))
                 })?;
             say!("Report written to '{}'", shown_path(path))?;
         }

@@ -13,7 +13,7 @@ use super::work::{Mode, Work};
 use crate::model::{self, json, npy};
 use crate::options::Tier;
 use crate::out::{say, shown_path};
-use crate::{schema, unfinished, whole_file};
+use crate::{output_file, schema, unfinished};
 
 /// A line of the document. Names and order stay, so that old runs can be compared.
 #[derive(Clone, Deserialize)]
@@ -147,7 +147,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
         for case in of_tier(tier) {
             for (name, bytes) in case.files()? {
                 if written.insert(name.clone()) {
-                    whole_file::write(&folder.join(&name), &|file| file.write_all(&bytes))?;
+                    output_file::write(&folder.join(&name), &|file| file.write_all(&bytes))?;
                 }
             }
         }

@@ -14,14 +14,14 @@ use super::{machine, process};
 use crate::names::or_nearest;
 use crate::options::Bench;
 use crate::out::{complain, say, shown_path};
-use crate::whole_file;
+use crate::output_file;
 
 /// Why a program that hangs is not asked for all cases.
 const NOT_TRIED: &str = "not tried, because three cases in a row took more than the --timeout";
 
 pub fn run(options: &Bench) -> Result<ExitCode, String> {
     let in_file = |error: String| format!("{}: {error}", shown_path(&options.output));
-    whole_file::can_write_result(&options.output, options.overwrite, Run::is_at)
+    output_file::can_write_result(&options.output, options.overwrite, Run::is_at)
         .map_err(in_file)?;
     // An older run stays until this one is complete.
     let replaces = !is_printed(options) && options.output.exists();
@@ -118,13 +118,13 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
     if is_behind || (replaces || is_printed(options)) && !process::is_interrupted() {
         let text = run.to_json()?;
         write(&run, &mut written, options, replaces).map_err(|error| {
-            in_file(error + &whole_file::save_elsewhere(&options.output, text.as_bytes()))
+            in_file(error + &output_file::save_elsewhere(&options.output, text.as_bytes()))
         })?;
     } else if process::is_interrupted() && written.is_none() && run.missing() < run.planned {
         // The older run stays, and a pipe gets whole runs only.
         complain!(
             "NOTE: interrupted{}",
-            whole_file::save_elsewhere(&options.output, run.to_json()?.as_bytes())
+            output_file::save_elsewhere(&options.output, run.to_json()?.as_bytes())
         );
     }
     ended(&run, options)
@@ -132,7 +132,7 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
 
 /// Whether the run is written once, such as to standard output.
 fn is_printed(options: &Bench) -> bool {
-    whole_file::is_stream(&options.output)
+    output_file::is_stream(&options.output)
 }
 
 /// Moves the bar on. Where it is not drawn, because there is no terminal, a line tells each tenth.
@@ -255,8 +255,8 @@ fn write(
     }
     let text = run.to_json()?;
     match written {
-        Some(_) => whole_file::write_own(&options.output, text.as_bytes())?,
-        None => whole_file::write_result(
+        Some(_) => output_file::write_own(&options.output, text.as_bytes())?,
+        None => output_file::write_result(
             &options.output,
             text.as_bytes(),
             options.overwrite,

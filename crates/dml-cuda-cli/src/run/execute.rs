@@ -20,7 +20,7 @@ use crate::model::strict;
 use crate::model::Model;
 use crate::options::{Format, Options};
 use crate::out::{complain, say, shown, shown_path};
-use crate::whole_file;
+use crate::output_file;
 
 /// The most dispatches of an iteration as a graph. A graph's memory grows with its dispatches.
 const MOST_IN_A_GRAPH: u32 = 65_536;
@@ -356,7 +356,7 @@ impl<'a> Executor<'a> {
         placed
             .buffer
             .read(0, &mut [0; 4][..length.min(4) as usize])?;
-        whole_file::write(&path, &|file| {
+        output_file::write(&path, &|file| {
             file.write_all(&start)?;
             in_parts(&placed.buffer, length, |_, part| file.write_all(part))
         })?;

@@ -1,0 +1,72 @@
+//! The CSV of times that `tune --output` names. Whole rows are written as soon as a layout is timed, so that an
+//! interrupted command leaves a file that can be read.
+
+use std::fs::{remove_file, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use crate::out::shown_path;
+use crate::output_file;
+
+/// The table, and the file if there is one.
+pub struct TimesFile<'a> {
+    output: Option<(&'a Path, File)>,
+    /// Everything that belongs into the file. If the disk is full, it is saved elsewhere.
+    text: String,
+    /// The first error of a write. After it nothing is written, so that the file has no gap.
+    written: Result<(), String>,
+}
+
+impl<'a> TimesFile<'a> {
+    /// Creates the file, which must be new, or opens a pipe or a device.
+    pub fn create(path: Option<&'a Path>) -> Result<Self, String> {
+        let mut output = None;
+        if let Some(path) = path {
+            let file = create_or_open(path)
+                .map_err(|error| format!("{} cannot be written: {error}", shown_path(path)))?;
+            output = Some((path, file));
+        }
+        Ok(Self {
+            output,
+            text: String::new(),
+            written: Ok(()),
+        })
+    }
+
+    /// Adds whole lines.
+    pub fn add(&mut self, lines: &str) {
+        self.text += lines;
+        if let (Some((_, file)), Ok(())) = (&mut self.output, &self.written) {
+            self.written = file
+                .write_all(lines.as_bytes())
+                .map_err(|error| format!("the times cannot be written: {error}"));
+        }
+    }
+
+    /// Removes the file. What is no regular file was there before.
+    pub fn remove(&self) {
+        if let Some((path, _)) = self.output {
+            if !output_file::is_stream(path) {
+                let _ = remove_file(path);
+            }
+        }
+    }
+
+    /// Reports an error of an earlier write, with the place where the times are saved instead.
+    pub fn finish(self) -> Result<(), String> {
+        let (Some((path, _)), Err(error)) = (self.output, self.written) else {
+            return Ok(());
+        };
+        let saved = output_file::save_elsewhere(path, self.text.as_bytes());
+        Err(format!("{}: {error}{saved}", shown_path(path)))
+    }
+}
+
+fn create_or_open(path: &Path) -> Result<File, String> {
+    output_file::has_folder(path)?;
+    OpenOptions::new()
+        .write(true)
+        .create_new(!output_file::is_stream(path))
+        .open(path)
+        .map_err(|error| error.to_string())
+}

@@ -7,7 +7,7 @@ mod machine;
 mod numbers;
 pub mod process;
 pub mod report;
-mod run;
+mod results;
 mod runner;
 pub mod statistics;
 pub mod suite;

@@ -57,7 +57,7 @@ pub fn main() -> ExitCode {
 fn subcommand(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Suite { folder, tier } => suite::write(&folder, tier),
-        Command::Bench(options) => timing::run(&options),
+        Command::Bench(options) => timing::time_cases(&options),
         Command::Report(options) => report::report(&options),
         Command::Tune(options) => tune::tune(&options, || choose_gpu(&options.adapter)),
         Command::Kernel {

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::numbers::{clipped, counted};
-use super::run::{Machine, Run, Timed};
+use super::results::{Machine, Results, Timed};
 use super::work::{Mode, Work};
 use crate::schema;
 
@@ -28,8 +28,8 @@ const NAME: usize = 40;
 
 /// The names of runs in sentences and tables: the only part of their labels that differs, which are the tool, the
 /// device and the file, else by the labels. Runs that still have one name get a letter as well.
-fn names(runs: &[Run]) -> Vec<String> {
-    let parts = |run: &'_ Run| {
+fn names(runs: &[Results]) -> Vec<String> {
+    let parts = |run: &'_ Results| {
         let without_file = run
             .label
             .strip_suffix(&run.file)
@@ -140,7 +140,7 @@ impl Row {
 
 impl Comparison {
     /// Compares each run with the first one; `threshold` in percent.
-    pub fn new(runs: &[Run], threshold: f64) -> Self {
+    pub fn new(runs: &[Results], threshold: f64) -> Self {
         let others = runs.iter().skip(1);
         let mut not_compared = BTreeSet::new();
         let differs = |run| machines::differs(&runs[0], run, threshold);
@@ -151,8 +151,8 @@ impl Comparison {
                 .enumerate()
                 .flat_map(|(n, run)| missing(n, run, &rows)),
         );
-        let summary = |(run, name): (&Run, String)| {
-            let Run {
+        let summary = |(run, name): (&Results, String)| {
+            let Results {
                 label,
                 machine,
                 timing,
@@ -301,7 +301,7 @@ impl Comparison {
 
 /// A row for each case: those of the first run in its order, then what only others have.
 fn rows(
-    runs: &[Run],
+    runs: &[Results],
     threshold: f64,
     other_machine: &[Option<String>],
     not_compared: &mut BTreeSet<String>,
@@ -367,10 +367,10 @@ fn rows(
 }
 
 /// Why the times of one case in two runs say nothing about each other.
-fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Option<String> {
+fn uncomparable((first, a): (&Results, &Timed), (other, b): (&Results, &Timed)) -> Option<String> {
     if a.work.bytes != b.work.bytes {
         let bytes =
-            |timed: &Timed, run: &Run| format!("{} bytes in '{}'", timed.work.bytes, run.label);
+            |timed: &Timed, run: &Results| format!("{} bytes in '{}'", timed.work.bytes, run.label);
         return Some(format!(
             "{}: {} and {}, which is other work",
             a.work.name(),
@@ -383,7 +383,7 @@ fn uncomparable((first, a): (&Run, &Timed), (other, b): (&Run, &Timed)) -> Optio
 }
 
 /// The baselines that failed in a run, and what only others have, counted by mode.
-fn missing(n: usize, run: &Run, rows: &[Row]) -> Vec<String> {
+fn missing(n: usize, run: &Results, rows: &[Row]) -> Vec<String> {
     let baselines = run
         .cases
         .iter()

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::process;
-use super::run::Machine;
+use super::results::Machine;
 
 /// The machine as this process sees it, and the command line without folders.
 pub fn host() -> Machine {

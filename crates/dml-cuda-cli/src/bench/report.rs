@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::compare::{Comparison, Row};
-use super::run::Run;
+use super::results::Results;
 use crate::options::{Report, ReportFormat};
 use crate::out::{self, complain, say, shown_lines, shown_path};
 use crate::{output_file, schema};
@@ -50,7 +50,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     }
     let in_file = |error: String| format!("{}: {error}", shown_path(to.unwrap_or(Path::new(""))));
     to.map_or(Ok(()), |path| {
-        output_file::can_write_result(path, options.overwrite, Run::is_at)
+        output_file::can_write_result(path, options.overwrite, Results::is_at)
     })
     .map_err(in_file)?;
     let comparison = Comparison::new(&runs, options.threshold);
@@ -64,7 +64,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
     let written = schema::marked(&written(&comparison, format, options.all_cases)?);
     match to {
         Some(path) => {
-            output_file::write_result(path, written.as_bytes(), options.overwrite, Run::is_at)
+            output_file::write_result(path, written.as_bytes(), options.overwrite, Results::is_at)
                 .map_err(|error| {
                     in_file(error + &output_file::save_elsewhere(path, written.as_bytes()))
                 })?;
@@ -101,11 +101,11 @@ fn written(
     Ok(shown_lines(&text))
 }
 
-fn read(options: &Report) -> Result<Vec<Run>, String> {
+fn read(options: &Report) -> Result<Vec<Results>, String> {
     let mut runs = options
         .runs
         .iter()
-        .map(|path| Run::read(path))
+        .map(|path| Results::read(path))
         .collect::<Result<Vec<_>, _>>()?;
     let (labels, most) = (&options.label, runs.len());
     if labels.len() > most {
@@ -122,7 +122,7 @@ fn read(options: &Report) -> Result<Vec<Run>, String> {
 }
 
 /// Gives runs of the same label, or of none, the names of their files too.
-fn tell_apart(runs: &mut [Run]) {
+fn tell_apart(runs: &mut [Results]) {
     let labels: Vec<String> = runs.iter().map(|run| run.label.trim().to_owned()).collect();
     for (run, label) in runs.iter_mut().zip(&labels) {
         run.label = match labels.iter().filter(|other| *other == label).count() {

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::process::{self, Ended};
-use super::run::{Machine, Outcome};
+use super::results::{Machine, Outcome};
 use super::suite::Case;
 use crate::model::file;
 use crate::options::Bench;

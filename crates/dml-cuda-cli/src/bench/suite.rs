@@ -337,7 +337,7 @@ mod tests {
     use dml_cuda::Device;
 
     use super::*;
-    use crate::bench::run::Run;
+    use crate::bench::results::Results;
 
     const SECTOR: u64 = 32;
 
@@ -497,7 +497,7 @@ mod tests {
         if !records.is_dir() {
             return; // The published crate leaves them out.
         }
-        let record = Run::read(&records.join("nvidia-h200/2026-11-22.json")).expect("a run");
+        let record = Results::read(&records.join("nvidia-h200/2026-11-22.json")).expect("a run");
         let of = |works: Vec<Work>| -> BTreeSet<(String, u64)> {
             let cases = works.into_iter().filter(|work| !work.mode.is_baseline());
             cases.map(|work| (work.name(), work.bytes)).collect()

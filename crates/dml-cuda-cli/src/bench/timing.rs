@@ -1,37 +1,79 @@
-//! `dml-cuda bench`: times cases, each in a process of its own, and writes the run case by case.
+//! `dml-cuda bench` asks a runner for one case after another, and writes the results file.
+//!
+//! ```text
+//! suite.jsonl ─ cases ─> runner ─ answer ─> Results ─> results file
+//! ```
+//!
+//! The runner starts a process for each case, so that a case that crashes or hangs is one failed case and not the end of
+//! the bench. The results file is written after each case, so that an interrupted bench keeps what it has.
+
+mod results_file;
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
-use std::path::Path;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::run::{Outcome, Output, Run, Timed, SCHEMA};
-use super::runner::{self, Answer};
+use super::results::{Outcome, Output, Results, Timed, SCHEMA};
+use super::runner::{self, Answer, Runner};
 use super::suite::{self, Case, Lengths};
 use super::{machine, process};
 use crate::names::or_nearest;
 use crate::options::Bench;
 use crate::out::{complain, say, shown_path};
-use crate::output_file;
+use results_file::{is_stream, ResultsFile};
+
+/// After this many cases in a row that took too long, a program is taken to hang in all of them.
+const MOST_TIMEOUTS: u32 = 3;
 
 /// Why a program that hangs is not asked for all cases.
 const NOT_TRIED: &str = "not tried, because three cases in a row took more than the --timeout";
 
-pub fn run(options: &Bench) -> Result<ExitCode, String> {
-    let in_file = |error: String| format!("{}: {error}", shown_path(&options.output));
-    output_file::can_write_result(&options.output, options.overwrite, Run::is_at)
-        .map_err(in_file)?;
-    // An older run stays until this one is complete.
-    let replaces = !is_printed(options) && options.output.exists();
+/// Times the cases and writes the results file.
+pub fn time_cases(options: &Bench) -> Result<ExitCode, String> {
+    let mut file = ResultsFile::new(options)?;
     process::end_on_signals();
-    let mut runner = runner::start(options)?;
+    let runner = runner::start(options)?;
     let only = options.only.as_deref().unwrap_or_default();
     if only.is_empty() {
         complain!("All cases: a GPU takes minutes, a CPU or DxDispatch up to half an hour");
     }
     let all = runner.cases();
+    let cases = wanted_cases(&all, only)?;
+    let progress = ProgressBar::new(cases.len() as u64).with_style(progress_style());
+    let mut timing = Timing {
+        options,
+        runner,
+        results: planned_results(options, &cases),
+        device: None,
+        timeouts: 0,
+        failures: BTreeSet::new(),
+        progress,
+    };
+    for case in &cases {
+        timing.progress.set_message(case.name.clone());
+        let answer = timing.answer(case);
+        if process::is_interrupted() {
+            break;
+        }
+        timing.describe_once(case, &answer);
+        if let Err(error) = &answer {
+            timing.warn_once(error, format_args!("{}: {error}", case.name));
+        }
+        add(&mut timing.results, case, answer);
+        if let Err(error) = file.update(&timing.results) {
+            timing.warn_once(&error, format_args!("{error}; the next case writes again"));
+        }
+        advance(&timing.progress);
+    }
+    timing.progress.finish_and_clear();
+    file.finish(&timing.results)?;
+    summarize(&timing.results, options)
+}
+
+/// The cases whose names contain the text of `--only`.
+fn wanted_cases<'a>(all: &'a [Case], only: &str) -> Result<Vec<&'a Case>, String> {
     let cases: Vec<&Case> = all.iter().filter(|case| case.is_wanted(only)).collect();
     if cases.is_empty() {
         let parts: Vec<&str> = all.iter().flat_map(|case| case.name.split('.')).collect();
@@ -40,102 +82,90 @@ pub fn run(options: &Bench) -> Result<ExitCode, String> {
             "--only '{only}' is in the name of no case that this runner times{nearest}"
         ));
     }
-    let suite = suite::id(Some(options.tier).filter(|_| !options.cold_l2));
-    let (machine, samples) = (machine::host(), options.samples);
-    // Baselines are there twice.
-    let planned = cases
-        .iter()
-        .map(|case| &case.name)
-        .collect::<BTreeSet<_>>()
-        .len();
-    let mut run = Run {
+    Ok(cases)
+}
+
+/// Results without a case. They tell how many are planned, by which a reader knows an interrupted bench.
+fn planned_results(options: &Bench, cases: &[&Case]) -> Results {
+    // Baselines are timed twice, and are one case.
+    let names: BTreeSet<&str> = cases.iter().map(|case| &*case.name).collect();
+    Results {
         schema: SCHEMA,
-        suite,
-        machine,
-        samples,
-        planned,
-        ..Run::default()
-    };
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
-    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-    let progress = ProgressBar::new(cases.len() as u64).with_style(style);
-    let mut failures = BTreeSet::new();
-    let (mut device, mut written): (Option<String>, Option<String>) = (None, None);
-    let (mut is_behind, mut timeouts) = (false, 0);
-    for case in &cases {
-        progress.set_message(case.name.clone());
-        let tried = if timeouts < 3 {
-            runner.answer(case)
-        } else {
-            Err(NOT_TRIED.to_owned())
-        };
-        let answer = tried.and_then(|answer| match &device {
-            Some(first) if *first != answer.device => Err(format!(
-                "it ran on {}, but must run on {first} as the cases before it",
-                answer.device
-            )),
-            _ => Ok(answer),
-        });
-        if process::is_interrupted() {
-            break;
+        suite: suite::id(Some(options.tier).filter(|_| !options.cold_l2)),
+        machine: machine::host(),
+        samples: options.samples,
+        planned: names.len(),
+        ..Results::default()
+    }
+}
+
+fn progress_style() -> ProgressStyle {
+    ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// A bench between two cases.
+struct Timing<'a> {
+    options: &'a Bench,
+    runner: Box<dyn Runner + 'a>,
+    results: Results,
+    /// The device of the first case that has run.
+    device: Option<String>,
+    /// Cases in a row that took too long.
+    timeouts: u32,
+    /// Errors that were printed.
+    failures: BTreeSet<String>,
+    progress: ProgressBar,
+}
+
+impl Timing<'_> {
+    /// Asks the runner for a case, unless it hangs. All cases must run on one device.
+    fn answer(&mut self, case: &Case) -> Result<Answer, String> {
+        if self.timeouts == MOST_TIMEOUTS {
+            return Err(NOT_TRIED.to_owned());
         }
-        let is_late = |error: &String| timeouts == 3 || error.starts_with(process::TOO_LONG);
-        let is_late = options.runner.is_some() && answer.as_ref().is_err_and(is_late);
-        timeouts = if is_late { 3.min(timeouts + 1) } else { 0 };
-        // Also at the first case if it fails: all may fail.
-        if device.is_none() && (answer.is_ok() || run.timing.is_empty()) {
-            device = answer.as_ref().ok().map(|answer| answer.device.clone());
-            run.machine.device = device.clone().unwrap_or_default();
-            run.timing = runner.describe(&mut run.machine, case);
-            let on = if run.machine.device.is_empty() {
-                ""
-            } else {
-                " on "
-            };
-            run.label = format!("{}{on}{}", run.machine.tool, run.machine.device);
-        }
-        // An error that several cases have is printed once.
-        if let Some(error) = answer
-            .as_ref()
-            .err()
-            .filter(|error| failures.insert((*error).clone()))
-        {
-            progress.suspend(|| complain!("WARNING: {}: {error}", case.name));
-        }
-        add(&mut run, case, answer);
-        if !is_printed(options) && !replaces {
-            let failure = write(&run, &mut written, options, false).err();
-            is_behind = failure.is_some();
-            if let Some(error) = failure.filter(|error| failures.insert(error.clone())) {
-                progress.suspend(|| {
-                    complain!("WARNING: {}; the next case writes again", in_file(error))
-                });
+        let mut answer = self.runner.answer(case);
+        if let (Ok(Answer { device, .. }), Some(first)) = (&answer, &self.device) {
+            if first != device {
+                answer = Err(format!(
+                    "it ran on {device}, but must run on {first} as the cases before it"
+                ));
             }
         }
-        advance(&progress);
+        let is_late = matches!(&answer, Err(error) if error.starts_with(process::TOO_LONG));
+        // Only another program is taken to hang.
+        self.timeouts = match is_late && self.options.runner.is_some() {
+            true => self.timeouts + 1,
+            false => 0,
+        };
+        answer
     }
-    progress.finish_and_clear();
-    if is_behind || (replaces || is_printed(options)) && !process::is_interrupted() {
-        let text = run.to_json()?;
-        write(&run, &mut written, options, replaces).map_err(|error| {
-            in_file(error + &output_file::save_elsewhere(&options.output, text.as_bytes()))
-        })?;
-    } else if process::is_interrupted() && written.is_none() && run.missing() < run.planned {
-        // The older run stays, and a pipe gets whole runs only.
-        complain!(
-            "NOTE: interrupted{}",
-            output_file::save_elsewhere(&options.output, run.to_json()?.as_bytes())
-        );
+
+    /// Describes the machine after the first case that has run, and after the first case even if it failed: all may
+    /// fail.
+    fn describe_once(&mut self, case: &Case, answer: &Result<Answer, String>) {
+        if self.device.is_some() || answer.is_err() && !self.results.timing.is_empty() {
+            return;
+        }
+        self.device = answer.as_ref().ok().map(|answer| answer.device.clone());
+        let machine = &mut self.results.machine;
+        machine.device = self.device.clone().unwrap_or_default();
+        self.results.timing = self.runner.describe(machine, case);
+        self.results.label = match &*machine.device {
+            "" => machine.tool.clone(),
+            device => format!("{} on {device}", machine.tool),
+        };
     }
-    ended(&run, options)
+
+    /// Prints a warning, unless its error was printed before: several cases often fail for one reason.
+    fn warn_once(&mut self, error: &str, warning: std::fmt::Arguments) {
+        if self.failures.insert(error.to_owned()) {
+            self.progress.suspend(|| complain!("WARNING: {warning}"));
+        }
+    }
 }
 
-/// Whether the run is written once, such as to standard output.
-fn is_printed(options: &Bench) -> bool {
-    output_file::is_stream(&options.output)
-}
-
-/// Moves the bar on. Where it is not drawn, because there is no terminal, a line tells each tenth.
+/// Moves the bar on. Without a terminal it is not drawn, and a line tells each tenth.
 fn advance(bar: &ProgressBar) {
     bar.inc(1);
     let (done, count) = (bar.position(), bar.length().unwrap_or(1));
@@ -145,124 +175,83 @@ fn advance(bar: &ProgressBar) {
     }
 }
 
-/// Puts an answer into the run.
-fn add(run: &mut Run, case: &Case, answer: Result<Answer, String>) {
+/// Adds an answer to the results.
+fn add(results: &mut Results, case: &Case, answer: Result<Answer, String>) {
     let answer = answer.unwrap_or_else(|error| Answer {
         outcome: Some(Outcome::Error(error)),
         dispatches: case.dispatches,
         ..Answer::default()
     });
-    let Answer {
-        outcome,
-        dispatches,
-        kernel,
-        baseline,
-        notes,
-        ..
-    } = answer;
-    for note in notes.into_iter().filter(|note| !note.is_empty()) {
-        if !run.notes.contains(&note) {
-            run.notes.push(note);
+    for note in answer.notes {
+        if !note.is_empty() && !results.notes.contains(&note) {
+            results.notes.push(note);
         }
     }
-    match (outcome, &case.work) {
-        (None, _) => run.planned -= 1,
-        (Some(written), None) => {
-            let expected_to_differ = case.lengths == Lengths::OverLong;
-            run.outputs.insert(
-                case.name.clone(),
-                Output {
-                    model: case.model(),
-                    written,
-                    expected_to_differ,
-                },
-            );
-        }
-        (Some(outcome), Some(work)) => match run
-            .cases
-            .iter_mut()
-            .find(|timed| timed.work.name() == work.name())
-        {
-            Some(earlier) => earlier.outcome.add(outcome),
-            None => {
-                let (work, model) = (work.clone(), case.model());
-                run.cases.push(Timed {
-                    work,
-                    model,
-                    dispatches,
-                    outcome,
-                    kernel,
-                    baseline,
-                });
-            }
-        },
+    let Some(outcome) = answer.outcome else {
+        // The runner cannot run this case, and a note says why.
+        results.planned -= 1;
+        return;
+    };
+    let Some(work) = &case.work else {
+        let output = Output {
+            model: case.model(),
+            written: outcome,
+            expected_to_differ: case.lengths == Lengths::OverLong,
+        };
+        results.outputs.insert(case.name.clone(), output);
+        return;
+    };
+    let name = work.name();
+    let earlier = results
+        .cases
+        .iter_mut()
+        .find(|timed| timed.work.name() == name);
+    match earlier {
+        // A baseline that is timed a second time.
+        Some(earlier) => earlier.outcome.add(outcome),
+        None => results.cases.push(Timed {
+            work: work.clone(),
+            model: case.model(),
+            dispatches: answer.dispatches,
+            outcome,
+            kernel: answer.kernel,
+            baseline: answer.baseline,
+        }),
     }
 }
 
-fn ended(run: &Run, options: &Bench) -> Result<ExitCode, String> {
+/// Prints how many cases there are, and returns the exit code: a failed case is a failed bench.
+fn summarize(results: &Results, options: &Bench) -> Result<ExitCode, String> {
     if process::is_interrupted() {
         complain!(
             "NOTE: interrupted, {} of {} cases are missing",
-            run.missing(),
-            run.planned
+            results.missing(),
+            results.planned
         );
         return Ok(ExitCode::from(process::exit_code() as u8));
     }
-    let outcomes = run
-        .cases
-        .iter()
-        .map(|timed| &timed.outcome)
-        .chain(run.outputs.values().map(|output| &output.written));
-    let count = |is_wanted: fn(&&Outcome) -> bool| outcomes.clone().filter(is_wanted).count();
-    let cases = count(|outcome| outcome.has_samples());
-    let outputs = count(|outcome| matches!(outcome, Outcome::Bytes(_)));
-    let failed = count(|outcome| outcome.is_failure());
-    if !is_printed(options) {
-        let (label, path) = (&run.label, shown_path(&options.output));
+    let (mut cases, mut outputs, mut failed) = (0, 0, 0);
+    let timed = results.cases.iter().map(|timed| &timed.outcome);
+    let written = results.outputs.values().map(|output| &output.written);
+    for outcome in timed.chain(written) {
+        cases += usize::from(outcome.has_samples());
+        outputs += usize::from(matches!(outcome, Outcome::Bytes(_)));
+        failed += usize::from(outcome.is_failure());
+    }
+    if !is_stream(options) {
+        let (label, path) = (&results.label, shown_path(&options.output));
         say!(
             "Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed"
         )?;
     }
-    if run.planned == 0 {
+    if results.planned == 0 {
         return Err(format!(
             "{} refused every case; the run's notes say why",
-            run.machine.tool
+            results.machine.tool
         ));
     }
-    Ok(if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    Ok(match failed {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
     })
-}
-
-/// Whether the file is not what this bench wrote last. A file that cannot be read tells nothing.
-fn is_changed(written: Option<&str>, path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|there| written.map(str::as_bytes) != Some(&there[..]))
-}
-
-/// Writes the run, over what this bench wrote of it before, or over an older one.
-fn write(
-    run: &Run,
-    written: &mut Option<String>,
-    options: &Bench,
-    replaces: bool,
-) -> Result<(), String> {
-    if !replaces && !is_printed(options) && is_changed(written.as_deref(), &options.output) {
-        return Err(
-            "another program has written it, but must stay as this bench wrote it".to_owned(),
-        );
-    }
-    let text = run.to_json()?;
-    match written {
-        Some(_) => output_file::write_own(&options.output, text.as_bytes())?,
-        None => output_file::write_result(
-            &options.output,
-            text.as_bytes(),
-            options.overwrite,
-            Run::is_at,
-        )?,
-    }
-    *written = Some(text);
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bench::run::Timed;
+use crate::bench::results::Timed;
 use crate::bench::statistics::{median, noise, ratio, FEW};
 use crate::bench::work::{Mode, Work, LARGE_BASELINE};
 

@@ -2,11 +2,11 @@
 
 use super::cell::{change, Change, Status};
 use crate::bench::numbers::counted;
-use crate::bench::run::{Run, Timed};
+use crate::bench::results::{Results, Timed};
 
 /// Why nothing is decided about two runs of one program on one device: baselines differ, or fewer than a third are the
 /// same.
-pub fn differs(first: &Run, other: &Run, threshold: f64) -> Option<String> {
+pub fn differs(first: &Results, other: &Results, threshold: f64) -> Option<String> {
     let (a, b) = (&first.label, &other.label);
     if first.machine.device.is_empty() || key(first) != key(other) {
         return None;
@@ -50,7 +50,7 @@ pub fn differs(first: &Run, other: &Run, threshold: f64) -> Option<String> {
 }
 
 /// Device, program without its versions, and timing.
-fn key(run: &Run) -> (&str, Vec<&str>, &str) {
+fn key(run: &Results) -> (&str, Vec<&str>, &str) {
     let words = run
         .machine
         .tool

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::bench::numbers::counted;
-use crate::bench::run::{Outcome, Run};
+use crate::bench::results::{Outcome, Results};
 
 /// The outputs of the first run and of another.
 #[derive(Default, Serialize)]
@@ -31,7 +31,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    pub fn new(first: &Run, other: &Run) -> Self {
+    pub fn new(first: &Results, other: &Results) -> Self {
         let mut found = Self::default();
         let is_directml = directml(first) || directml(other);
         for (name, b) in &other.outputs {
@@ -141,7 +141,7 @@ pub fn is_other(a: &str, b: &str) -> bool {
 }
 
 /// Whether DxDispatch or DirectML wrote a run.
-pub fn directml(run: &Run) -> bool {
+pub fn directml(run: &Results) -> bool {
     let tool = run.machine.tool.to_ascii_lowercase();
     ["directml", "dxdispatch"]
         .iter()

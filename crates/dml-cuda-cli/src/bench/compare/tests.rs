@@ -1,5 +1,5 @@
 use super::*;
-use crate::bench::run::{Outcome, Output};
+use crate::bench::results::{Outcome, Output};
 use crate::bench::work::Work;
 
 fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timed {
@@ -29,11 +29,11 @@ fn output(bytes: &str, expected_to_differ: bool) -> Output {
     }
 }
 
-fn run(label: &str, cases: Vec<Timed>) -> Run {
-    Run {
+fn run(label: &str, cases: Vec<Timed>) -> Results {
+    Results {
         label: label.to_owned(),
         cases,
-        ..Run::default()
+        ..Results::default()
     }
 }
 
@@ -109,7 +109,7 @@ fn baselines_that_differ_say_that_the_machine_was_another() {
         run.machine.tool = format!("of one name {factor}");
         run
     };
-    let compared = |a: Run, b: Run| {
+    let compared = |a: Results, b: Results| {
         let comparison = Comparison::new(&[a, b], 5.0);
         (
             comparison.rows[0].changes[0].expect("both have it").status,
@@ -238,7 +238,7 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
         ..small(100.0)
     });
     b.cases.push(small(25.0));
-    let verdict = |runs: &[&Run]| {
+    let verdict = |runs: &[&Results]| {
         Comparison::new(&runs.iter().copied().cloned().collect::<Vec<_>>(), 5.0)
             .verdicts
             .remove(0)
@@ -342,10 +342,10 @@ fn runs_are_named_by_what_differs() {
     let named = |runs: &[(&str, &str)]| {
         let run = |(label, file): &(&str, &str)| {
             let [label, file] = [label, file].map(|text| text.to_string());
-            Run {
+            Results {
                 label,
                 file,
-                ..Run::default()
+                ..Results::default()
             }
         };
         names(&runs.iter().map(run).collect::<Vec<_>>())
@@ -455,7 +455,7 @@ fn warnings_are_graded() {
             timing("x", Mode::Copy, 1 << 30, &[1.0; 7]),
             timing("1", Mode::BaselineOfCopies, 1 << 30, &[baseline; 7]),
         ];
-        Run {
+        Results {
             timing: timing_of.to_owned(),
             suite: suite.to_owned(),
             ..run(suite, cases)
@@ -514,11 +514,11 @@ fn records_have_no_warning_of_a_baseline() {
     let files: Vec<_> = folders
         .flatten()
         .map(|file| file.expect("an entry").path())
-        .filter(|path| Run::is_at(path))
+        .filter(|path| Results::is_at(path))
         .collect();
     assert!(files.len() > 9, "{files:?}");
     for file in files {
-        let warnings = Comparison::new(&[Run::read(&file).expect("a run")], 5.0).warnings;
+        let warnings = Comparison::new(&[Results::read(&file).expect("a run")], 5.0).warnings;
         assert!(
             !warnings
                 .iter()
@@ -587,7 +587,7 @@ fn what_cannot_be_compared_is_said() {
 #[test]
 fn outputs_differ_as_expected_only_from_directmls() {
     let of = |tool: &str, bytes: &str, expected: bool| {
-        let mut run = Run::default();
+        let mut run = Results::default();
         tool.clone_into(&mut run.machine.tool);
         run.outputs.insert("o".to_owned(), output(bytes, expected));
         run

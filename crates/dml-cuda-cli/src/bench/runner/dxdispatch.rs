@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::transcript::{self, Transcript};
 use super::{Answer, Runner};
-use crate::bench::run::Machine;
+use crate::bench::results::Machine;
 use crate::bench::suite::{self, Case};
 use crate::options::Bench;
 use crate::out::shown_path;

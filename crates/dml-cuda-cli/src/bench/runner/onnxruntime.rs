@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use super::{Answer, Runner};
-use crate::bench::run::{Machine, Outcome};
+use crate::bench::results::{Machine, Outcome};
 use crate::bench::suite::{self, Case};
 use crate::bench::{machine, process};
 use crate::options::Bench;

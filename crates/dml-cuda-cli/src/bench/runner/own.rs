@@ -8,7 +8,7 @@ use dml_cuda::DeviceError;
 use serde::Deserialize;
 
 use super::{Answer, Runner};
-use crate::bench::run::{Machine, Outcome};
+use crate::bench::results::{Machine, Outcome};
 use crate::bench::statistics::median;
 use crate::bench::suite::{self, Case};
 use crate::bench::{kernel, machine, process};

@@ -1,6 +1,6 @@
 //! The text that DxDispatch prints.
 
-use crate::bench::run::Outcome;
+use crate::bench::results::Outcome;
 use crate::out::shown;
 
 /// Everything that processes printed about one dispatchable. Times are microseconds on the GPU.

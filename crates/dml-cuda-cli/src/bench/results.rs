@@ -16,7 +16,7 @@ pub const SCHEMA: u32 = 2;
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(expecting = "an object")]
-pub struct Run {
+pub struct Results {
     pub schema: u32,
     /// The name of its file, without folder and ending.
     #[serde(skip)]
@@ -153,7 +153,7 @@ pub struct Output {
     pub expected_to_differ: bool,
 }
 
-impl Run {
+impl Results {
     /// Reads and checks a run.
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: String| format!("{}: {error}", shown_path(path));

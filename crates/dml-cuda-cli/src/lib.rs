@@ -212,7 +212,7 @@ fn run_one(path: &Path, options: &Options) -> Result<ExitCode, String> {
     };
     drop(document);
     drop(text);
-    execute::Executor::run(model, &device, options).map_err(|error| error.to_string())?;
+    execute::execute(model, &device, options).map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,4 +4,5 @@ pub mod answers;
 pub mod events;
 pub mod execute;
 mod memory;
+mod prepare;
 pub mod samples;

@@ -34,11 +34,19 @@ pub struct Dispatchable {
     pub bindings: Bindings,
 }
 
+/// A command with what messages need of its place in the file.
+pub struct ModelCommand {
+    pub command: Command,
+    /// The file and the path of members, such as `model.json: line 9: commands[2]`.
+    pub place: String,
+    /// The JSON text of the command, as DxDispatch prints it.
+    pub text: String,
+}
+
 pub struct Model {
     pub resources: Vec<(String, Resource)>,
     pub dispatchables: Vec<Dispatchable>,
-    /// Each command with its place, and with its text, as DxDispatch prints it.
-    pub commands: Vec<(Command, String, String)>,
+    pub commands: Vec<ModelCommand>,
     /// The files that the model was read from: its own and those that it names.
     pub files: Vec<PathBuf>,
 }
@@ -77,12 +85,11 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
         .map(|dispatchable| (dispatchable.name.as_str(), dispatchable))
         .collect();
     let commands = root.require("commands")?.each(|node| {
-        let place = format!("{}: {}", shown_path(path), node.place());
-        Ok((
-            command::read(node, &resource_names, &named)?,
-            place,
-            node.compact(),
-        ))
+        Ok(ModelCommand {
+            command: command::read(node, &resource_names, &named)?,
+            place: format!("{}: {}", shown_path(path), node.place()),
+            text: node.compact(),
+        })
     })?;
     // A deferred resource that no command uses needs no values.
     let bound = dispatchables
@@ -91,7 +98,7 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let bound = bound.map(|source| source.resource.as_str());
     let used: HashSet<&str> = commands
         .iter()
-        .flat_map(|(command, ..)| command.resources())
+        .flat_map(|each| each.command.resources())
         .chain(bound)
         .collect();
     let resources = resource_nodes
@@ -99,7 +106,7 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
         .filter(|(name, node)| !resource::is_deferred(node) || used.contains(name));
     let outputs: HashSet<&str> = commands
         .iter()
-        .filter_map(|(command, ..)| command.output())
+        .filter_map(|each| each.command.output())
         .collect();
     let resources = resources.map(|(name, node)| {
         Ok((
@@ -130,10 +137,10 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
 fn find_misread(
     document: &Document,
     mut arrays: Names<&Array>,
-    commands: &[(Command, String, String)],
+    commands: &[ModelCommand],
     named: &Names<&Dispatchable>,
 ) {
-    for (command, ..) in commands {
+    for ModelCommand { command, .. } in commands {
         let Command::Dispatch {
             dispatchable,
             bindings,

@@ -1,5 +1,12 @@
-//! Finds what DxDispatch 0.18.1 would refuse or compute differently in the model as a whole. The readers find what a
-//! single value shows.
+//! Finds what DxDispatch 0.18.1 would refuse or compute differently in the model as a whole, for `--strict`. The readers
+//! find what a single value shows.
+//!
+//! Three rules need more than one value:
+//!
+//! - A length above the size of the axis: DirectML does not clamp it. Lengths that a dispatch writes are checked when
+//!   they are there, by the program that runs the model.
+//! - A reversal in place: DirectML returns wrong data.
+//! - A FLOAT16 fill whose elements need rounding, if another command uses its output: adapters round differently.
 
 use std::collections::HashMap;
 
@@ -9,170 +16,221 @@ use dml_cuda::{
 };
 use half::f16;
 
-use crate::command::{Bindings, Command};
+use crate::command::{Bindings, Command, Source};
 use crate::json::{Document, Result};
 use crate::node::Node;
+use crate::resource::Resource;
 use crate::value::{from_bytes, truncated};
-use crate::Model;
+use crate::{Model, ModelCommand};
 
-/// How many commands use each resource, and whether a dispatch writes it.
-type Uses<'a> = HashMap<&'a str, (usize, bool)>;
+/// How the commands of a model use a resource.
+#[derive(Default)]
+struct Use {
+    commands: usize,
+    /// Whether a dispatch writes it.
+    is_written: bool,
+}
+
+/// A model with the uses of its resources.
+struct Checked<'a> {
+    model: &'a Model,
+    uses: HashMap<&'a str, Use>,
+}
+
+/// What DxDispatch would refuse, and what it needs instead.
+pub struct Finding {
+    pub found: String,
+    pub required: String,
+}
 
 /// Looks at each dispatch of a model, and at what it is bound to. Records findings in the document.
 pub fn check(model: &Model, document: &Document) -> Result<()> {
-    let mut uses = Uses::new();
-    for (command, ..) in &model.commands {
+    let mut uses: HashMap<&str, Use> = HashMap::new();
+    for ModelCommand { command, .. } in &model.commands {
         for name in command.resources() {
-            let (count, is_written) = uses.entry(name).or_default();
-            *count += 1;
-            *is_written |= command.output() == Some(name);
+            let used = uses.entry(name).or_default();
+            used.commands += 1;
+            used.is_written |= command.output() == Some(name);
         }
     }
+    let checked = Checked { model, uses };
     let mut left = model.commands.iter();
     let commands = Node::root(document).require("commands")?;
-    commands
-        .each(|node| {
-            left.next().map_or(Ok(()), |(command, ..)| {
-                dispatch(model, &uses, command, node)
-            })
-        })
-        .map(drop)
+    commands.each(|node| match left.next() {
+        Some(each) => checked.dispatch(&each.command, node),
+        None => Ok(()),
+    })?;
+    Ok(())
 }
 
-fn dispatch(model: &Model, uses: &Uses, command: &Command, node: &Node) -> Result<()> {
-    let Command::Dispatch {
-        dispatchable,
-        bindings,
-    } = command
-    else {
-        return Ok(());
-    };
-    let nodes = node.require("bindings")?;
-    let desc = model
-        .dispatchables
-        .iter()
-        .find(|found| found.name == *dispatchable)
-        .map(|found| &found.desc);
-    // An operator that the rules reject does not run, and may be larger than all memory.
-    match desc.filter(|desc| validate(desc, FeatureLevel::HIGHEST).is_ok()) {
-        Some(OperatorDesc::ReverseSubsequences(desc)) => {
-            reversal((model, uses), desc, bindings, &nodes)
+impl Checked<'_> {
+    fn dispatch(&self, command: &Command, node: &Node) -> Result<()> {
+        let Command::Dispatch {
+            dispatchable,
+            bindings,
+        } = command
+        else {
+            return Ok(());
+        };
+        let nodes = node.require("bindings")?;
+        let mut dispatchables = self.model.dispatchables.iter();
+        let Some(found) = dispatchables.find(|found| found.name == *dispatchable) else {
+            return Ok(());
+        };
+        // An operator that the rules reject does not run, and may be larger than all memory.
+        if validate(&found.desc, FeatureLevel::HIGHEST).is_err() {
+            return Ok(());
         }
-        Some(OperatorDesc::FillValueSequence(desc)) => {
-            let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")) else {
-                return Ok(());
-            };
-            if let Some(rounded) = rounded_element(desc).filter(|_| uses[output].0 > 1) {
-                let required =
-                    "a fill of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
-                node.refuse(format!("a fill with the element {rounded}"), required);
+        match &found.desc {
+            OperatorDesc::ReverseSubsequences(desc) => {
+                self.lengths(desc, bindings, &nodes)?;
+                self.reversal_in_place(desc, bindings, &nodes);
             }
-            Ok(())
+            OperatorDesc::FillValueSequence(desc) => {
+                if let (Some(output), Some(node)) = (command.output(), nodes.get("OutputTensor")) {
+                    self.fill(desc, output, &node);
+                }
+            }
+            _ => {}
         }
-        _ => Ok(()),
+        Ok(())
     }
-}
 
-fn reversal(
-    (model, uses): (&Model, &Uses),
-    desc: &ReverseSubsequencesDesc,
-    bindings: &Bindings,
-    nodes: &Node,
-) -> Result<()> {
-    let resource = |name: &str| {
-        model
-            .resources
-            .iter()
-            .find(|(found, _)| found == name)
-            .map(|(_, resource)| resource)
-    };
-    if let (Some(source), Some(node)) = (
-        bindings.get("SequenceLengthsTensor"),
-        nodes.get("SequenceLengthsTensor"),
-    ) {
+    /// Refuses a fill whose elements are rounded, if another command reads them.
+    fn fill(&self, desc: &FillValueSequenceDesc, output: &str, node: &Node) {
+        if self.uses[output].commands < 2 {
+            return;
+        }
+        if let Some(rounded) = rounded_element(desc) {
+            let required =
+                "a fill of elements that FLOAT16 holds, or adapters differ: some round to nearest, some towards zero";
+            node.refuse(format!("a fill with the element {rounded}"), required);
+        }
+    }
+
+    fn resource(&self, name: &str) -> Option<&Resource> {
+        let mut resources = self.model.resources.iter();
+        let (_, resource) = resources.find(|(found, _)| found == name)?;
+        Some(resource)
+    }
+
+    /// Refuses lengths above the size of the axis, if the model's file has them.
+    fn lengths(
+        &self,
+        desc: &ReverseSubsequencesDesc,
+        bindings: &Bindings,
+        nodes: &Node,
+    ) -> Result<()> {
+        let point = "SequenceLengthsTensor";
+        let (Some(source), Some(node)) = (bindings.get(point), nodes.get(point)) else {
+            return Ok(());
+        };
         // What a dispatch writes is checked when it is dispatched.
-        if let Some(resource) =
-            resource(&source.resource).filter(|_| !uses[source.resource.as_str()].1)
-        {
-            let offset = source.offset_in_bytes(resource.data_type);
-            // Nothing after the lengths is kept: the resource may be much larger.
-            let length = desc.sequence_lengths_tensor.total_tensor_size_in_bytes;
-            let end = offset.map_or(0, |offset| offset.saturating_add(length));
-            let mut bytes = Vec::new();
-            resource.initial_values.write(|part| {
-                let missing = end.saturating_sub(bytes.len() as u64);
-                let taken = missing.min(part.len() as u64);
-                bytes.extend_from_slice(&part[..taken as usize]);
-                Ok::<(), String>(())
-            })?;
-            let bound = offset
-                .and_then(|offset| bytes.get(offset as usize..))
-                .unwrap_or_default();
-            if let Some((found, required)) = long_lengths(bound, desc) {
+        if self.uses[source.resource.as_str()].is_written {
+            return Ok(());
+        }
+        if let Some(resource) = self.resource(&source.resource) {
+            let size = desc.sequence_lengths_tensor.total_tensor_size_in_bytes;
+            let bytes = bound_bytes(resource, source, size)?;
+            if let Some(Finding { found, required }) = long_lengths(&bytes, desc) {
                 node.refuse(found, required);
             }
         }
+        Ok(())
     }
-    if let (Some(input), Some(output)) = (bindings.get("InputTensor"), bindings.get("OutputTensor"))
-    {
-        let data_type = resource(&input.resource).and_then(|resource| resource.data_type);
+
+    /// Warns of a reversal whose input and output overlap.
+    fn reversal_in_place(&self, desc: &ReverseSubsequencesDesc, bindings: &Bindings, nodes: &Node) {
+        let bound = (bindings.get("InputTensor"), bindings.get("OutputTensor"));
+        let (Some(input), Some(output)) = bound else {
+            return;
+        };
+        if input.resource != output.resource {
+            return;
+        }
+        let resource = self.resource(&input.resource);
+        let data_type = resource.and_then(|resource| resource.data_type);
         let offsets = (
             input.offset_in_bytes(data_type),
             output.offset_in_bytes(data_type),
         );
         let length = desc.output_tensor.total_tensor_size_in_bytes;
-        let overlap = matches!(offsets, (Some(from), Some(to)) if from.abs_diff(to) < length);
-        if input.resource == output.resource && overlap {
+        if matches!(offsets, (Some(from), Some(to)) if from.abs_diff(to) < length) {
             let required =
                 "two, or ranges that do not overlap: DirectML accepts one but returns wrong data";
             nodes.differs("one resource for InputTensor and OutputTensor", required);
         }
     }
-    Ok(())
 }
 
-/// The finding of `--strict` about a dispatch's lengths if one is above the axis size: DirectML does not clamp it as
-/// this library does. `bytes` begin at the bound range.
-pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<(String, String)> {
+/// The first `size` bytes of a resource's initial values from the bound offset on, or fewer if it ends before. Nothing
+/// after them is kept: the resource may be much larger.
+fn bound_bytes(resource: &Resource, source: &Source, size: u64) -> Result<Vec<u8>> {
+    let Some(offset) = source.offset_in_bytes(resource.data_type) else {
+        return Ok(Vec::new());
+    };
+    let end = offset.saturating_add(size);
+    let mut bytes = Vec::new();
+    resource.initial_values.write(|part| {
+        let missing = end.saturating_sub(bytes.len() as u64);
+        let taken = missing.min(part.len() as u64);
+        bytes.extend_from_slice(&part[..taken as usize]);
+        Ok::<(), String>(())
+    })?;
+    bytes.drain(..bytes.len().min(offset as usize));
+    Ok(bytes)
+}
+
+/// A dimension of the lengths. Its step is in bytes.
+struct Dimension {
+    size: u64,
+    step: u64,
+}
+
+/// The finding about a dispatch's lengths if one is above the axis size: DirectML does not clamp it as this library
+/// does. `bytes` begin at the bound range.
+pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<Finding> {
     let lengths = &desc.sequence_lengths_tensor;
     let &axis_size = desc.input_tensor.sizes.get(desc.axis as usize)?;
-    let width = if lengths.data_type == TensorDataType::UInt64 {
-        8
-    } else {
-        4
+    let width = match lengths.data_type {
+        TensorDataType::UInt64 => 8,
+        _ => 4,
     };
-    let (mut dims, mut packed) = (Vec::new(), 1);
+    let (mut dimensions, mut packed) = (Vec::new(), 1);
     for (d, &size) in lengths.sizes.iter().enumerate().rev() {
-        let stride = lengths
-            .strides
-            .as_ref()
-            .map_or(packed, |strides| strides[d].into());
+        let stride = match &lengths.strides {
+            Some(strides) => strides[d].into(),
+            None => packed,
+        };
         packed *= u64::from(size);
-        // Repeated elements count once.
-        dims.push((
-            if stride == 0 { 1 } else { u64::from(size) },
-            stride * width,
-        ));
+        dimensions.push(Dimension {
+            // Repeated elements count once.
+            size: if stride == 0 { 1 } else { size.into() },
+            step: stride * width,
+        });
     }
-    let longest = longest(bytes, width as usize, &dims);
+    let longest = longest(bytes, width as usize, &dimensions);
     if longest <= axis_size.into() {
         return None;
     }
-    let required =
-        format!("one of lengths up to {axis_size}, the size of the axis, because DirectML does not clamp a length");
-    Some((format!("a tensor with a length of {longest}"), required))
+    Some(Finding {
+        found: format!("a tensor with a length of {longest}"),
+        required: format!("one of lengths up to {axis_size}, the size of the axis, because DirectML does not clamp a length"),
+    })
 }
 
-/// The longest of the lengths that begin at a byte, in dimensions with their sizes and steps in bytes.
-fn longest(bytes: &[u8], width: usize, dims: &[(u64, u64)]) -> u64 {
-    let Some(((size, step), inner)) = dims.split_last() else {
+/// The longest of the lengths that begin at a byte. The innermost dimension comes first. Bytes that are not there count
+/// as 0.
+fn longest(bytes: &[u8], width: usize, dimensions: &[Dimension]) -> u64 {
+    let Some((outer, inner)) = dimensions.split_last() else {
         return from_bytes(bytes.get(..width).unwrap_or_default());
     };
-    let rests = (0..*size).map(|n| bytes.get((n * step) as usize..).unwrap_or_default());
-    rests
-        .map(|bytes| longest(bytes, width, inner))
-        .max()
-        .unwrap_or(0)
+    let mut most = 0;
+    for n in 0..outer.size {
+        let bytes = bytes.get((n * outer.step) as usize..).unwrap_or_default();
+        most = most.max(longest(bytes, width, inner));
+    }
+    most
 }
 
 /// The first element of a FLOAT16 fill that depends on the adapter. NVIDIA's GPUs round elements to nearest. A software

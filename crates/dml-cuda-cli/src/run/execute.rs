@@ -1,159 +1,96 @@
-//! Runs a model: creates resources, compiles dispatchables, then runs the commands in order.
+//! Runs the commands of a model in order: dispatches, prints and written files.
+//!
+//! ```text
+//! Model ─ prepare ─> compiled operators ─┐
+//!                └─> filled resources ───┴─ execute ─> events, files
+//! ```
+//!
+//! Names of resources and dispatchables were checked when the model was read, so that no command fails halfway because
+//! of a misspelt name.
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dml_cuda::{
-    Buffer, BufferBinding, CompiledOperator, Device, OperatorDesc, Stream, TensorDataType,
+    BindingTable, Buffer, BufferBinding, CompiledOperator, Device, Graph, OperatorDesc, Stream,
+    TensorDataType,
 };
 use serde_json::json;
 
 use super::events::{self, tell};
 use super::memory;
+use super::prepare::{compile, place, Compiled, Placed};
 use super::samples::{report, Result, Samples};
 use crate::model::command::{Bindings, Command, Source};
 use crate::model::npy;
-use crate::model::resource::{separated, Resource};
+use crate::model::resource::{is_npy, separated};
 use crate::model::strict;
-use crate::model::Model;
+use crate::model::{Model, ModelCommand};
 use crate::options::{Format, Options};
-use crate::out::{complain, say, shown, shown_path};
+use crate::out::{shown, shown_path};
 use crate::output_file;
 
 /// The most dispatches of an iteration as a graph. A graph's memory grows with its dispatches.
 const MOST_IN_A_GRAPH: u32 = 65_536;
 
-/// A resource on the device. Its initial values are freed once they are there.
-struct Placed {
-    buffer: Buffer,
-    data_type: Option<TensorDataType>,
-    /// Bytes of the initial values.
-    initial_length: u64,
-    explicit_size: bool,
+/// Runs a whole model.
+pub fn execute(model: Model, device: &Device, options: &Options) -> Result<()> {
+    let event = events::device(device, options.uses_graph(), device.compile_options());
+    let text = format_args!("Running on '{}'", device.name());
+    tell(options.format, &event, text)?;
+    let executor = Executor {
+        options,
+        operators: compile(model.dispatchables, device, options)?,
+        resources: place(model.resources, device)?,
+        stream: device.create_stream()?,
+        files_read: model.files,
+    };
+    for (n, command) in model.commands.iter().enumerate() {
+        executor
+            .command(n, command)
+            .map_err(|error| format!("{}: {error}", command.place))?;
+    }
+    Ok(())
 }
 
-/// Runs commands. Their names of resources and dispatchables were checked when the model was read.
-pub struct Executor<'a> {
+/// The state between two commands. Commands change the contents of resources, and nothing else.
+struct Executor<'a> {
     options: &'a Options,
     stream: Stream,
     resources: HashMap<String, Placed>,
-    operators: HashMap<String, (CompiledOperator, Bindings)>,
+    operators: HashMap<String, Compiled>,
     files_read: Vec<PathBuf>,
 }
 
-impl<'a> Executor<'a> {
-    pub fn run(model: Model, device: &Device, options: &'a Options) -> Result<()> {
-        let chosen = device.compile_options();
-        let event = events::device(device, options.uses_graph(), chosen);
-        tell(
-            options.format,
-            &event,
-            format_args!("Running on '{}'", device.name()),
-        )?;
-        let mut operators = HashMap::new();
-        for dispatchable in model.dispatchables {
-            let name = dispatchable.name;
-            let operator = device
-                .create_operator(dispatchable.desc)
-                .map_err(|errors| {
-                    let lines: Vec<String> = errors
-                        .errors()
-                        .iter()
-                        .map(|error| format!("\n  {error}"))
-                        .collect();
-                    format!(
-                        "dispatchable '{}' is rejected:{}",
-                        shown(&name),
-                        lines.concat()
-                    )
-                })?;
-            if options.format == Format::Text {
-                say!("{}", dispatchable.compiling)?;
-            }
-            // Timed after the creation, as in DxDispatch.
-            let started = Instant::now();
-            let compiled = device.compile_operator(&operator);
-            let compiled =
-                compiled.map_err(|error| format!("dispatchable '{}': {error}", shown(&name)))?;
-            let milliseconds = started.elapsed().as_secs_f64() * 1e3;
-            if options.format == Format::Json || options.timing_verbosity > 0 {
-                let event = json!({ "event": "initialize", "dispatchable": name, "milliseconds": milliseconds });
-                let text = format!("Initialize '{}': {milliseconds:.4} ms", shown(&name));
-                tell(options.format, &event, text)?;
-            }
-            operators.insert(name, (compiled, dispatchable.bindings));
-        }
-        memory::check(&model.resources, device)?;
-        let mut told = Instant::now();
-        let mut resources = HashMap::new();
-        for (name, resource) in model.resources {
-            let failed =
-                |error: dml_cuda::BufferError| format!("resource '{}': {error}", shown(&name));
-            let buffer = device
-                .create_buffer(resource.size_in_bytes)
-                .map_err(failed)?;
-            let (mut at, initial_length) = (
-                resource.initial_values_offset,
-                resource.initial_values.length(),
-            );
-            resource.initial_values.write(|part| {
-                buffer.write(at, part).map_err(failed)?;
-                at += part.len() as u64;
-                if told.elapsed() >= Duration::from_secs(2) {
-                    complain!(
-                        "NOTE: filling resource '{}': {at} of {initial_length} bytes",
-                        shown(&name)
-                    );
-                    told = Instant::now();
-                }
-                Ok::<(), String>(())
-            })?;
-            let Resource {
-                data_type,
-                explicit_size,
-                ..
-            } = resource;
-            resources.insert(
-                name,
-                Placed {
-                    buffer,
-                    data_type,
-                    initial_length,
-                    explicit_size,
-                },
-            );
-        }
-        let stream = device.create_stream()?;
-        let executor = Self {
-            options,
-            stream,
-            resources,
-            operators,
-            files_read: model.files,
-        };
-        model
-            .commands
-            .iter()
-            .enumerate()
-            .try_for_each(|(n, (command, place, text))| {
-                executor
-                    .command(n, command, text)
-                    .map_err(|error| format!("{place}: {error}").into())
-            })
-    }
-
-    fn command(&self, n: usize, command: &Command, text: &str) -> Result<()> {
+impl Executor<'_> {
+    /// Runs a command. With `--print_commands` it prints a line before and after, as DxDispatch does.
+    fn command(&self, n: usize, command: &ModelCommand) -> Result<()> {
         let Options {
             format,
             print_commands,
             ..
         } = *self.options;
         if print_commands {
+            let text = &command.text;
             let event = json!({ "event": "command_begins", "command": n, "text": text });
             tell(format, &event, format_args!("[StartCmd][{n:4}]\t: {text}"))?;
         }
+        let outcome = self.run_command(&command.command);
+        if print_commands {
+            let error = outcome.as_ref().err();
+            // 0 or Windows' E_FAIL, which DxDispatch prints as a signed number.
+            let (code, said) = error.map_or(("0x0", ""), |error| ("-0x7fffbffb", error));
+            let event = json!({ "event": "command_ends", "command": n, "error": error });
+            let text = format_args!("[EndCmd][{n:4}]\t: hr={code:<10} {said}\n");
+            tell(format, &event, text)?;
+        }
+        Ok(outcome?)
+    }
+
+    /// Runs a command. An error begins with what the command does.
+    fn run_command(&self, command: &Command) -> Result<(), String> {
         let (what, outcome) = match command {
             Command::Dispatch {
                 dispatchable,
@@ -170,40 +107,30 @@ impl<'a> Executor<'a> {
                 resource,
                 target_path,
                 dimensions,
-            } => {
-                let what = format!(
+            } => (
+                format!(
                     "writeFile '{}' to '{}'",
                     shown(resource),
                     shown_path(target_path.as_ref())
-                );
-                (what, self.write_file(resource, target_path, dimensions))
-            }
+                ),
+                self.write_file(resource, target_path, dimensions),
+            ),
         };
-        let outcome = outcome.map_err(|error| format!("{what}: {error}"));
-        let error = outcome.as_ref().err();
-        if print_commands {
-            // 0 or Windows' E_FAIL, which DxDispatch prints as a signed number.
-            let (code, said) = error.map_or(("0x0", ""), |error| ("-0x7fffbffb", error));
-            let event = json!({ "event": "command_ends", "command": n, "error": error });
-            tell(
-                format,
-                &event,
-                format_args!("[EndCmd][{n:4}]\t: hr={code:<10} {said}\n"),
-            )?;
-        }
-        Ok(outcome?)
+        outcome.map_err(|error| format!("{what}: {error}"))
     }
 
+    /// Dispatches as often as the options say, and prints the times.
     fn dispatch(&self, name: &str, bindings: &Bindings) -> Result<()> {
-        let (operator, defaults) = &self.operators[name];
-        let bound = operator.operator().tensors().map(|(role, _)| {
+        let Compiled { operator, defaults } = &self.operators[name];
+        let mut bound = Vec::new();
+        for (role, _) in operator.operator().tensors() {
             let point = role.name();
             let source = bindings.get(point).or_else(|| defaults.get(point));
             let source = source.ok_or_else(|| format!("nothing is bound to {point}"))?;
-            self.binding(source)
-                .map_err(|error| format!("{point}: {error}"))
-        });
-        let bound = bound.collect::<Result<Vec<BufferBinding>, String>>()?;
+            let binding = self.binding(source);
+            bound.push(binding.map_err(|error| format!("{point}: {error}"))?);
+        }
+        // The output is the last tensor of every operator.
         let (output, inputs) = bound
             .split_last()
             .ok_or("nothing is bound to OutputTensor")?;
@@ -212,25 +139,22 @@ impl<'a> Executor<'a> {
         }
         let samples = self.samples(operator, inputs, output)?;
         match self.options.format {
-            _ if samples.cpu.is_empty() => {}
+            _ if samples.cpu.is_empty() => Ok(()),
             Format::Json => {
                 let in_place = inputs
                     .first()
                     .is_some_and(|input| input.buffer.same_as(&output.buffer));
                 let kernel = events::kernel_of(operator, in_place);
-                events::line(&events::dispatched(
-                    name,
-                    &samples,
-                    self.options.dispatch_repeat,
-                    &kernel,
-                ))?;
+                let repeat = self.options.dispatch_repeat;
+                Ok(events::line(&events::dispatched(
+                    name, &samples, repeat, &kernel,
+                ))?)
             }
-            Format::Text => report(name, &samples, self.options)?,
+            Format::Text => Ok(report(name, &samples, self.options)?),
         }
-        Ok(())
     }
 
-    /// Dispatches as often as the options say.
+    /// The times of all iterations. An iteration is a number of dispatches, as one graph or queued one by one.
     fn samples(
         &self,
         operator: &CompiledOperator,
@@ -238,69 +162,70 @@ impl<'a> Executor<'a> {
         output: &BufferBinding,
     ) -> Result<Samples> {
         let options = self.options;
+        let repeat = options.dispatch_repeat;
         let table = operator.bind(inputs, output)?;
-        // DxDispatch records the dispatches of an iteration into one command list. A graph has at least one.
-        let mut graph = None;
-        if operator.device().ordinal().is_some()
-            && options.uses_graph()
-            && options.dispatch_repeat > 0
-        {
-            if options.dispatch_repeat > MOST_IN_A_GRAPH {
-                let required =
-                    format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
-                return Err(format!(
-                    "dispatch_repeat is {}, but must be {required}",
-                    options.dispatch_repeat
-                )
-                .into());
-            }
-            graph = Some(
-                operator
-                    .device()
-                    .record_graph((0..options.dispatch_repeat).map(|_| &table))?,
-            );
-        }
-        let mut samples = Samples::default();
-        let started = Instant::now();
+        let mut graph = self.graph(operator, &table)?;
         let interval = Duration::from_millis(options.dispatch_interval.into());
-        let more = |done: u32| match options.milliseconds_to_run {
-            Some(milliseconds) => {
-                done == 0 || started.elapsed() < Duration::from_millis(milliseconds.into())
-            }
-            None => done < options.dispatch_iterations,
-        };
+        let started = Instant::now();
+        let mut samples = Samples::default();
         let mut begun: Option<Instant> = None;
-        while more(samples.cpu.len() as u32) {
-            std::thread::sleep(begun.map_or(Duration::ZERO, |begun| {
-                interval.saturating_sub(begun.elapsed())
-            }));
+        while self.has_more(samples.cpu.len() as u32, started) {
+            // The interval is from the begin of an iteration to the begin of the next one.
+            if let Some(begun) = begun {
+                std::thread::sleep(interval.saturating_sub(begun.elapsed()));
+            }
             begun = Some(Instant::now());
-            samples.add(
-                options.dispatch_repeat,
-                &self.stream,
-                graph.as_mut(),
-                || Ok((0..options.dispatch_repeat).try_for_each(|_| table.dispatch(&self.stream))?),
-            )?;
+            samples.add(repeat, &self.stream, graph.as_mut(), || {
+                for _ in 0..repeat {
+                    table.dispatch(&self.stream)?;
+                }
+                Ok(())
+            })?;
         }
-        let most = options
-            .max_gpu_time_measurements
-            .map_or(usize::MAX, |most| most as usize);
-        samples.gpu.drain(..samples.gpu.len().saturating_sub(most));
+        if let Some(most) = options.max_gpu_time_measurements {
+            // The last ones stay: DxDispatch overwrites the first ones.
+            let extra = samples.gpu.len().saturating_sub(most as usize);
+            samples.gpu.drain(..extra);
+        }
         Ok(samples)
     }
 
+    /// The dispatches of an iteration as a graph: DxDispatch records them into one command list. None on a CPU, and
+    /// where the options ask for none.
+    fn graph(&self, operator: &CompiledOperator, table: &BindingTable) -> Result<Option<Graph>> {
+        let (device, repeat) = (operator.device(), self.options.dispatch_repeat);
+        // A graph has at least one dispatch.
+        if device.ordinal().is_none() || !self.options.uses_graph() || repeat == 0 {
+            return Ok(None);
+        }
+        if repeat > MOST_IN_A_GRAPH {
+            let required =
+                format!("at most {MOST_IN_A_GRAPH} in a graph; --no-graph queues one by one");
+            return Err(format!("dispatch_repeat is {repeat}, but must be {required}").into());
+        }
+        Ok(Some(device.record_graph((0..repeat).map(|_| table))?))
+    }
+
+    /// Whether another iteration follows those that are done. With a limit of time there is at least one.
+    fn has_more(&self, done: u32, started: Instant) -> bool {
+        match self.options.milliseconds_to_run {
+            Some(milliseconds) => {
+                done == 0 || started.elapsed() < Duration::from_millis(milliseconds.into())
+            }
+            None => done < self.options.dispatch_iterations,
+        }
+    }
+
+    /// The part of a buffer from an offset to its end.
     fn binding(&self, source: &Source) -> Result<BufferBinding> {
         let Placed {
             buffer, data_type, ..
         } = &self.resources[&source.resource];
-        let offset = source.offset_in_bytes(*data_type);
-        let offset =
-            offset.ok_or_else(|| format!("elementOffset {} is past 2^64 bytes", source.offset))?;
-        Ok(BufferBinding::range(
-            buffer,
-            offset,
-            buffer.size_in_bytes().saturating_sub(offset),
-        ))
+        let offset = source
+            .offset_in_bytes(*data_type)
+            .ok_or_else(|| format!("elementOffset {} is past 2^64 bytes", source.offset))?;
+        let length = buffer.size_in_bytes().saturating_sub(offset);
+        Ok(BufferBinding::range(buffer, offset, length))
     }
 
     fn print(&self, name: &str, verbose: bool) -> Result<()> {
@@ -323,42 +248,22 @@ impl<'a> Executor<'a> {
 
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
         let placed = &self.resources[name];
-        let path = self
-            .options
-            .output_path
-            .clone()
-            .unwrap_or_default()
-            .join(separated(target_path));
-        let is_npy = path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
-        // A raw file holds the whole resource. An array holds its elements without the padding to 4 bytes.
-        let whole = !is_npy || placed.explicit_size;
-        let length = if whole {
-            placed.buffer.size_in_bytes()
-        } else {
-            placed.initial_length
-        };
-        let (start, length) = if is_npy {
-            let data_type = placed
-                .data_type
-                .ok_or("a list of mixed types cannot be written as an array")?;
-            array(data_type, dimensions, length)?
-        } else {
-            (Vec::new(), length)
-        };
-        let is_path = |read: &PathBuf| matches!((read.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
-        if self.files_read.iter().any(is_path) {
+        let folder = self.options.output_path.clone().unwrap_or_default();
+        let path = folder.join(separated(target_path));
+        let contents = contents(placed, &path, dimensions)?;
+        if self.files_read.iter().any(|read| is_same_file(read, &path)) {
             return Err("the model was read from it, but must be another file".into());
         }
         let path = std::path::absolute(&path).unwrap_or(path);
         // The error of an earlier dispatch comes here, and not after an older file was emptied.
         placed
             .buffer
-            .read(0, &mut [0; 4][..length.min(4) as usize])?;
+            .read(0, &mut [0; 4][..contents.length.min(4) as usize])?;
         output_file::write(&path, &|file| {
-            file.write_all(&start)?;
-            in_parts(&placed.buffer, length, |_, part| file.write_all(part))
+            file.write_all(&contents.header)?;
+            in_parts(&placed.buffer, contents.length, |_, part| {
+                file.write_all(part)
+            })
         })?;
         let path = path.display().to_string();
         let event = json!({ "event": "write", "resource": name, "path": path });
@@ -368,6 +273,38 @@ impl<'a> Executor<'a> {
             shown_path(path.as_ref())
         );
         Ok(tell(self.options.format, &event, text)?)
+    }
+}
+
+/// What a file gets of a resource: a header, and the first bytes of the buffer.
+struct Contents {
+    header: Vec<u8>,
+    length: u64,
+}
+
+/// A raw file holds the whole resource. An array holds its elements, without the padding to 4 bytes.
+fn contents(placed: &Placed, path: &Path, dimensions: &[u32]) -> Result<Contents> {
+    let is_npy = is_npy(path);
+    let length = if !is_npy || placed.explicit_size {
+        placed.buffer.size_in_bytes()
+    } else {
+        placed.initial_length
+    };
+    if !is_npy {
+        let header = Vec::new();
+        return Ok(Contents { header, length });
+    }
+    let data_type = placed
+        .data_type
+        .ok_or("a list of mixed types cannot be written as an array")?;
+    npy_contents(data_type, dimensions, length)
+}
+
+/// Whether two paths lead to one file that exists.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
     }
 }
 
@@ -389,28 +326,34 @@ fn in_parts(
     Ok(())
 }
 
-/// The begin of a .npy file of as many elements as the dimensions hold, by default all, and the bytes of these
-/// elements. The resource has `length` bytes of elements.
-fn array(data_type: TensorDataType, dimensions: &[u32], length: u64) -> Result<(Vec<u8>, u64)> {
+/// An array of as many elements as the dimensions hold, by default all. The resource has `length` bytes of elements.
+fn npy_contents(data_type: TensorDataType, dimensions: &[u32], length: u64) -> Result<Contents> {
     let width = u64::from(data_type.size_in_bits() / 8);
     let count = length / width;
     let shape = match dimensions {
         [] => vec![count],
         _ => dimensions.iter().map(|&size| size.into()).collect(),
     };
-    let wanted = shape
-        .iter()
-        .try_fold(1u64, |elements, &size| elements.checked_mul(size));
-    let Some(wanted) = wanted.filter(|wanted| *wanted <= count) else {
-        return Err(format!(
+    match elements(&shape) {
+        Some(wanted) if wanted <= count => Ok(Contents {
+            header: npy::start(data_type, &shape)?,
+            length: wanted * width,
+        }),
+        _ => Err(format!(
             "dimensions is {shape:?}, but must hold at most the {count} elements of the resource"
         )
-        .into());
-    };
-    Ok((npy::start(data_type, &shape)?, wanted * width))
+        .into()),
+    }
 }
 
-/// Fails if DirectML would reverse otherwise, by the lengths that are there now.
+/// The elements of a shape, or none if they are more than 2^64.
+fn elements(shape: &[u64]) -> Option<u64> {
+    shape
+        .iter()
+        .try_fold(1u64, |elements, &size| elements.checked_mul(size))
+}
+
+/// Fails if DirectML would reverse otherwise. Lengths may come from an earlier dispatch, so that this is known only now.
 fn refuse_long_lengths(desc: &OperatorDesc, inputs: &[BufferBinding]) -> Result<()> {
     let (OperatorDesc::ReverseSubsequences(desc), [_, lengths]) = (desc, inputs) else {
         return Ok(());
@@ -420,14 +363,12 @@ fn refuse_long_lengths(desc: &OperatorDesc, inputs: &[BufferBinding]) -> Result<
     let end = lengths.offset.saturating_add(length);
     let end = end.min(lengths.buffer.size_in_bytes());
     let bytes: Vec<u8> = lengths.buffer.read_elements(end as usize)?;
-    let range = lengths.offset as usize..;
-    strict::long_lengths(bytes.get(range).unwrap_or_default(), desc).map_or(
-        Ok(()),
-        |(found, required)| {
-            Err(format!(
-                "SequenceLengthsTensor is bound to a resource {found}, but must be {required}"
-            )
-            .into())
-        },
-    )
+    let bytes = bytes.get(lengths.offset as usize..).unwrap_or_default();
+    match strict::long_lengths(bytes, desc) {
+        None => Ok(()),
+        Some(strict::Finding { found, required }) => Err(format!(
+            "SequenceLengthsTensor is bound to a resource {found}, but must be {required}"
+        )
+        .into()),
+    }
 }

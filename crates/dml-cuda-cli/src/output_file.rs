@@ -185,6 +185,14 @@ fn is_stdout(path: &Path) -> bool {
     )
 }
 
+/// Whether two paths lead to one file that exists.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
 /// What is under a name that may be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum There {

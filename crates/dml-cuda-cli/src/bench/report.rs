@@ -1,6 +1,14 @@
-//! `dml-cuda report`: one run, or several next to the first, as a table, Markdown, CSV, JSON, a page or a figure.
+//! `dml-cuda report` shows one results file, or several next to the first one: as a table, Markdown, CSV, JSON, a page or a
+//! chart.
+//!
+//! ```text
+//! read ─> Comparison ─> formatted ─> marked ─> file or standard output
+//! ```
+//!
+//! The mark is a checksum in the report. By it, `--overwrite` knows an older report from a file of something else.
 
 mod chart;
+mod csv;
 mod page;
 mod tables;
 mod text;
@@ -10,90 +18,90 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
-use super::compare::{Comparison, Row};
+use super::compare::{regressions, Allowed, Comparison, Row};
 use super::results::Results;
 use crate::options::{Report, ReportFormat};
 use crate::out::{self, complain, say, shown_lines, shown_path};
 use crate::{output_file, schema};
+use text::Medium;
 
-/// Reports on the runs, the first of which the others are compared with.
+/// Reports on the results files, the first of which the others are compared with.
 pub fn report(options: &Report) -> Result<ExitCode, String> {
-    if options.fail_on_slower && options.runs.len() == 1 {
-        complain!(
-            "ERROR: --fail-on-slower compares results files, of which there must be at least two"
-        );
+    if let Err(misuse) = check(options) {
+        complain!("ERROR: {misuse}");
         return Ok(ExitCode::from(2));
     }
-    if options
-        .runs
-        .iter()
-        .filter(|run| **run == Path::new("-"))
-        .count()
-        > 1
-    {
-        complain!("ERROR: - is standard input, which can be read once, but is given twice");
-        return Ok(ExitCode::from(2));
+    let files = read(options)?;
+    let to = options.output.as_deref();
+    let to = to.filter(|path| *path != Path::new("-"));
+    let format = match (options.format, to) {
+        (Some(format), _) => format,
+        (None, Some(path)) => format_of(path)?,
+        (None, None) => ReportFormat::Table,
+    };
+    if let Some(path) = to {
+        check_output(path, options).map_err(|error| format!("{}: {error}", shown_path(path)))?;
     }
-    let runs = read(options)?;
-    let to = options
-        .output
-        .as_deref()
-        .filter(|path| *path != Path::new("-"));
-    let by_ending = || to.map_or(Ok(ReportFormat::Table), format_of);
-    let format = options.format.map_or_else(by_ending, Ok)?;
-    let is_input = |path: &Path, run: &PathBuf| matches!((path.canonicalize(), run.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    if let Some(path) = to.filter(|path| options.runs.iter().any(|run| is_input(path, run))) {
-        return Err(format!(
-            "{}: it is a results file of this report, but must be another file",
-            shown_path(path)
-        ));
-    }
-    let in_file = |error: String| format!("{}: {error}", shown_path(to.unwrap_or(Path::new(""))));
-    to.map_or(Ok(()), |path| {
-        output_file::can_write_result(path, options.overwrite, Results::is_at)
-    })
-    .map_err(in_file)?;
-    let comparison = Comparison::new(&runs, options.threshold);
+    let comparison = Comparison::new(&files, options.threshold);
     let has_causes = |row: &Row| row.causes.iter().any(Option::is_some);
-    if runs.len() > 1 && !comparison.is_compared() && !comparison.rows.iter().any(has_causes) {
+    if files.len() > 1 && !comparison.is_compared() && !comparison.rows.iter().any(has_causes) {
         return Err(
             "the results files share no case and no output, but must have the same cases"
                 .to_owned(),
         );
     }
-    let written = schema::marked(&written(&comparison, format, options.all_cases)?);
+    let text = schema::marked(&formatted(&comparison, format, options.all_cases)?);
     match to {
-        Some(path) => {
-            output_file::write_result(path, written.as_bytes(), options.overwrite, Results::is_at)
-                .map_err(|error| {
-                    in_file(error + &output_file::save_elsewhere(path, written.as_bytes()))
-                })?;
-            say!("Report written to '{}'", shown_path(path))?;
-        }
-        None => out::with(|out| out.write_all(written.as_bytes()))?,
+        Some(path) => write(path, &text, options)?,
+        None => out::with(|out| out.write_all(text.as_bytes()))?,
     }
     guard(&comparison, options)
 }
 
-/// Text of runs may come from anywhere: no report has its control characters. JSON escapes them itself.
-fn written(
+/// Checks what the parser of options does not.
+fn check(options: &Report) -> Result<(), &'static str> {
+    if options.fail_on_slower && options.runs.len() == 1 {
+        return Err("--fail-on-slower compares results files, of which there must be at least two");
+    }
+    let is_stdin = |path: &&PathBuf| **path == Path::new("-");
+    if options.runs.iter().filter(is_stdin).count() > 1 {
+        return Err("- is standard input, which can be read once, but is given twice");
+    }
+    Ok(())
+}
+
+/// Checks that a report can be written there, before the comparison takes its time.
+fn check_output(path: &Path, options: &Report) -> Result<(), String> {
+    let is_input = |file: &PathBuf| output_file::is_same(path, file);
+    if options.runs.iter().any(is_input) {
+        return Err("it is a results file of this report, but must be another file".to_owned());
+    }
+    output_file::can_write_result(path, options.overwrite, Results::is_at)
+}
+
+fn write(path: &Path, text: &str, options: &Report) -> Result<(), String> {
+    let bytes = text.as_bytes();
+    output_file::write_result(path, bytes, options.overwrite, Results::is_at).map_err(|error| {
+        let saved = output_file::save_elsewhere(path, bytes);
+        format!("{}: {error}{saved}", shown_path(path))
+    })?;
+    say!("Report written to '{}'", shown_path(path))
+}
+
+/// The report without its mark. Text of results files may come from anywhere: no report has its control characters. JSON
+/// escapes them itself.
+fn formatted(
     comparison: &Comparison,
     format: ReportFormat,
     all_cases: bool,
 ) -> Result<String, String> {
     let text = match format {
-        ReportFormat::Table => {
-            let columns = console::Term::stdout()
-                .size_checked()
-                .map_or(80, |(_, columns)| columns);
-            text::text(comparison, Some(columns), all_cases)
-        }
-        ReportFormat::Markdown => text::text(comparison, None, all_cases),
-        ReportFormat::Csv => text::csv(comparison)?,
+        ReportFormat::Table => text::text(comparison, terminal(), all_cases),
+        ReportFormat::Markdown => text::text(comparison, Medium::Markdown, all_cases),
+        ReportFormat::Csv => csv::csv(comparison)?,
         ReportFormat::Json => {
-            return Ok(serde_json::to_string_pretty(comparison)
-                .map_err(|error| error.to_string())?
-                + "\n")
+            let text = serde_json::to_string_pretty(comparison);
+            return Ok(text.map_err(|error| error.to_string())? + "\n");
         }
         ReportFormat::Html => page::page(comparison),
         ReportFormat::Svg => chart::chart(comparison),
@@ -101,34 +109,45 @@ fn written(
     Ok(shown_lines(&text))
 }
 
+/// The terminal of standard output, or one of 80 columns for a pipe.
+fn terminal() -> Medium {
+    let size = console::Term::stdout().size_checked();
+    let columns = size.map_or(80, |(_, columns)| columns);
+    Medium::Terminal { columns }
+}
+
+/// Reads the results files, and gives them the labels of the options.
 fn read(options: &Report) -> Result<Vec<Results>, String> {
-    let mut runs = options
-        .runs
-        .iter()
-        .map(|path| Results::read(path))
-        .collect::<Result<Vec<_>, _>>()?;
-    let (labels, most) = (&options.label, runs.len());
+    let mut files = Vec::new();
+    for path in &options.runs {
+        files.push(Results::read(path)?);
+    }
+    let (labels, most) = (&options.label, files.len());
     if labels.len() > most {
         return Err(format!(
             "--label is given {} times, but must be at most {most}, once per file",
             labels.len()
         ));
     }
-    runs.iter_mut()
-        .zip(labels)
-        .for_each(|(run, label)| label.clone_into(&mut run.label));
-    tell_apart(&mut runs);
-    Ok(runs)
+    for (results, label) in files.iter_mut().zip(labels) {
+        results.label.clone_from(label);
+    }
+    tell_apart(&mut files);
+    Ok(files)
 }
 
-/// Gives runs of the same label, or of none, the names of their files too.
-fn tell_apart(runs: &mut [Results]) {
-    let labels: Vec<String> = runs.iter().map(|run| run.label.trim().to_owned()).collect();
-    for (run, label) in runs.iter_mut().zip(&labels) {
-        run.label = match labels.iter().filter(|other| *other == label).count() {
-            _ if label.is_empty() => run.file.clone(),
+/// Adds the names of their files to labels that several have. A file without a label is called by its name.
+fn tell_apart(files: &mut [Results]) {
+    let labels: Vec<String> = files
+        .iter()
+        .map(|results| results.label.trim().to_owned())
+        .collect();
+    for (results, label) in files.iter_mut().zip(&labels) {
+        let count = labels.iter().filter(|other| *other == label).count();
+        results.label = match count {
+            _ if label.is_empty() => results.file.clone(),
             1 => label.clone(),
-            _ => format!("{label}, {}", run.file),
+            _ => format!("{label}, {}", results.file),
         };
     }
 }
@@ -147,7 +166,7 @@ fn format_of(path: &Path) -> Result<ReportFormat, String> {
     })
 }
 
-/// Whether a pipeline may go on.
+/// The exit code of `--fail-on-slower`, by which a pipeline stops: 1 for a regression, 2 if nothing can be said.
 fn guard(comparison: &Comparison, options: &Report) -> Result<ExitCode, String> {
     if !options.fail_on_slower {
         return Ok(ExitCode::SUCCESS);
@@ -156,15 +175,17 @@ fn guard(comparison: &Comparison, options: &Report) -> Result<ExitCode, String> 
         complain!("ERROR: --fail-on-slower: {}", shown_lines(why));
         return Ok(ExitCode::from(2));
     }
-    match comparison
-        .regressions(options.allow_different_outputs, options.allow_missing)
-        .join("; ")
-    {
-        regressions if !regressions.is_empty() => Err(format!("--fail-on-slower: {regressions}")),
-        _ if comparison.is_compared() => Ok(ExitCode::SUCCESS),
-        _ => {
-            complain!("ERROR: --fail-on-slower: no case has a time in both runs");
-            Ok(ExitCode::from(2))
-        }
+    let allowed = Allowed {
+        different_outputs: options.allow_different_outputs,
+        missing: options.allow_missing,
+    };
+    let regressions = regressions(comparison, &allowed);
+    if !regressions.is_empty() {
+        return Err(format!("--fail-on-slower: {}", regressions.join("; ")));
     }
+    if !comparison.is_compared() {
+        complain!("ERROR: --fail-on-slower: no case has a time in both runs");
+        return Ok(ExitCode::from(2));
+    }
+    Ok(ExitCode::SUCCESS)
 }

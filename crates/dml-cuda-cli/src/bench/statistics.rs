@@ -1,15 +1,56 @@
-//! Medians, quartiles and intervals.
+//! Medians, quartiles and intervals of times.
+//!
+//! Times of a dispatch are no normal distribution: most lie close together, and some are much longer because something
+//! else took the machine. Everything here is therefore made of ranks, which a few long times do not move:
+//!
+//! ```text
+//! sorted times   ├──┼┼┼┼┼┼──┼─────┼───────────────┤
+//!                  k-th  median   k-th largest      the interval of the median
+//! ```
+
+use serde::Serialize;
+
+/// The numbers from `low` to `high`. In JSON it is a list of both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[serde(into = "[f64; 2]")]
+pub struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+impl From<Interval> for [f64; 2] {
+    fn from(Interval { low, high }: Interval) -> Self {
+        [low, high]
+    }
+}
+
+impl Interval {
+    /// The interval of a number that is known exactly.
+    pub fn at(value: f64) -> Self {
+        Self {
+            low: value,
+            high: value,
+        }
+    }
+}
+
+/// A ratio of two medians, and an interval that holds it with a probability of at least 95 %.
+#[derive(Debug, PartialEq)]
+pub struct Ratio {
+    pub value: f64,
+    pub interval: Interval,
+}
 
 pub fn median(samples: &[f64]) -> f64 {
     quartile(samples, 2.0)
 }
 
-/// (q75 − q25) / median.
+/// How far the middle half of the samples spreads: (q75 − q25) / median.
 pub fn noise(samples: &[f64]) -> f64 {
     (quartile(samples, 3.0) - quartile(samples, 1.0)) / median(samples)
 }
 
-/// A quantile of one sample or more, in quarters.
+/// A quantile of at least one sample, in quarters. Between two samples it is interpolated.
 fn quartile(samples: &[f64], quarters: f64) -> f64 {
     let sorted = sorted(samples);
     let place = quarters / 4.0 * (sorted.len() - 1) as f64;
@@ -26,19 +67,22 @@ pub fn sorted(samples: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The geometric mean; none of nothing.
+/// The geometric mean, in which 2× and 0.5× cancel out. None without values.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
-    (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
+    Some((sum / values.len() as f64).exp())
 }
 
-/// Fewer values have no interval: they span all that is known.
+/// With fewer values, the interval of a median spans all of them, and is still too narrow.
 pub const FEW: usize = 7;
 
 /// An interval that holds the median with a probability of at least 97.5 %, whatever the distribution: from the k-th
 /// smallest to the k-th largest value, by the binomial distribution of the number of values below the median (order
 /// statistics).
-fn median_interval(samples: &[f64]) -> (f64, f64) {
+fn median_interval(samples: &[f64]) -> Interval {
     let sorted = sorted(samples);
     let count = sorted.len();
     // The probability that the median is below the k-th smallest value, or above the k-th largest.
@@ -51,14 +95,23 @@ fn median_interval(samples: &[f64]) -> (f64, f64) {
         k += 1;
     }
     let at = k.saturating_sub(1);
-    (sorted[at], sorted[count - 1 - at])
+    Interval {
+        low: sorted[at],
+        high: sorted[count - 1 - at],
+    }
 }
 
-/// The ratio of the medians of `a` and `b`, and an interval that holds it with at least 95 %: the ratios of the ends of
-/// both intervals (Bonferroni).
-pub fn ratio(a: &[f64], b: &[f64]) -> (f64, (f64, f64)) {
-    let (from, to) = (median_interval(a), median_interval(b));
-    (median(a) / median(b), (from.0 / to.1, from.1 / to.0))
+/// The ratio of the medians of `a` and `b`. Each median is outside of its interval in at most 2.5 % of all cases, so that
+/// both are inside in at least 95 % (Bonferroni), and the ratio is between those of the intervals' ends.
+pub fn ratio(a: &[f64], b: &[f64]) -> Ratio {
+    let (dividend, divisor) = (median_interval(a), median_interval(b));
+    Ratio {
+        value: median(a) / median(b),
+        interval: Interval {
+            low: dividend.low / divisor.high,
+            high: dividend.high / divisor.low,
+        },
+    }
 }
 
 #[cfg(test)]
@@ -92,13 +145,13 @@ mod tests {
             (100, (39, 62)),
         ] {
             assert_eq!(
-                median_interval(&counted(count)),
-                (f64::from(interval.0), f64::from(interval.1)),
+                <[f64; 2]>::from(median_interval(&counted(count))),
+                [interval.0, interval.1].map(f64::from),
                 "{count}"
             );
         }
-        let (found, (least, most)) = ratio(&counted(30), &[10.0; 30]);
-        assert_eq!((found, least, most), (1.55, 0.9, 2.2));
+        let Ratio { value, interval } = ratio(&counted(30), &[10.0; 30]);
+        assert_eq!((value, <[f64; 2]>::from(interval)), (1.55, [0.9, 2.2]));
         assert_eq!(
             (geometric_mean(&[2.0, 0.5]), geometric_mean(&[])),
             (Some(1.0), None)

@@ -251,7 +251,11 @@ impl Executor<'_> {
         let folder = self.options.output_path.clone().unwrap_or_default();
         let path = folder.join(separated(target_path));
         let contents = contents(placed, &path, dimensions)?;
-        if self.files_read.iter().any(|read| is_same_file(read, &path)) {
+        if self
+            .files_read
+            .iter()
+            .any(|read| output_file::is_same(read, &path))
+        {
             return Err("the model was read from it, but must be another file".into());
         }
         let path = std::path::absolute(&path).unwrap_or(path);
@@ -298,14 +302,6 @@ fn contents(placed: &Placed, path: &Path, dimensions: &[u32]) -> Result<Contents
         .data_type
         .ok_or("a list of mixed types cannot be written as an array")?;
     npy_contents(data_type, dimensions, length)
-}
-
-/// Whether two paths lead to one file that exists.
-fn is_same_file(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => false,
-    }
 }
 
 /// Hands the first bytes of a buffer to `take`, with the offset of each part. Only one part is in memory at a time.

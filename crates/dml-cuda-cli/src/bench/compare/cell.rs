@@ -1,9 +1,19 @@
-//! The figures of a case in a run, and whether those of two runs differ.
+//! The figures of a case in a results file, and whether those of two files differ.
+//!
+//! A case has a share of the speed of two plain works, which are copies or fills of the same file:
+//!
+//! ```text
+//! of_baseline   time of plain work of about the same size, scaled to the case's bytes / time of the case
+//! of_floor      time of plain work on 512 MiB,             scaled to the case's bytes / time of the case
+//! ```
+//!
+//! Plain work of the same size waits for its launch as the case does. Plain work on 512 MiB shows the bandwidth of the
+//! memory, which bounds large cases.
 
 use serde::Serialize;
 
 use crate::bench::results::Timed;
-use crate::bench::statistics::{median, noise, ratio, FEW};
+use crate::bench::statistics::{median, noise, ratio, Interval, Ratio, FEW};
 use crate::bench::work::{Mode, Work, LARGE_BASELINE};
 
 /// Taken for the noise of a case with few values, as a logarithm.
@@ -12,7 +22,7 @@ const FEW_NOISE: f64 = 0.10;
 /// Less work has no floor, because it waits for more than for memory.
 pub const LEAST_FLOOR_BYTES: u64 = 8 << 20;
 
-/// The figures of a case in a run.
+/// The figures of a case in a results file.
 #[derive(Clone, Serialize)]
 pub struct Cell {
     pub dispatches: u32,
@@ -25,18 +35,19 @@ pub struct Cell {
     pub gigabytes_per_second: f64,
     /// The baseline's time over the case's.
     pub of_baseline: Option<f64>,
-    /// The floor over the case's time: the bytes at the rate of a plain copy or fill of 512 MiB in the same run. `None`
-    /// where the run has none, and for work that waits for its launch more than for memory.
+    /// The floor over the case's time: the bytes at the rate of a plain copy or fill of 512 MiB in the same file. None if
+    /// the file has no such work, and for small cases, which wait for their launch more than for memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_floor: Option<f64>,
 }
 
+/// A case's time in a results file next to its time in the first one.
 #[derive(Clone, Copy, Serialize)]
 pub struct Change {
-    /// The first run's time over this run's.
+    /// The time in the first file over the time in this one.
     pub speed_up: f64,
-    /// Holds the speed-up with at least 95 %.
-    pub interval: (f64, f64),
+    /// It holds the speedup with a probability of at least 95 %.
+    pub interval: Interval,
     pub status: Status,
 }
 
@@ -55,7 +66,7 @@ impl Status {
     }
 }
 
-/// The figures next to the baselines of the same run.
+/// The figures next to the baselines of the same file.
 pub fn cell(timed: &Timed, baselines: &[&Timed]) -> Cell {
     let (work, samples) = (&timed.work, timed.outcome.samples());
     let median = median(samples);
@@ -73,26 +84,35 @@ pub fn cell(timed: &Timed, baselines: &[&Timed]) -> Cell {
     }
 }
 
-/// Microseconds of the bytes at the rate of the plain work of the nearest size in the same run.
+/// Microseconds of the bytes at the rate of the plain work of the nearest size.
 fn baseline_microseconds(work: &Work, baselines: &[&Timed]) -> Option<f64> {
-    let distance = |baseline: &&Timed| (baseline.work.bytes as f64 / work.bytes as f64).ln().abs();
-    let nearest = of_kind(work, baselines).min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let nearest =
+        of_kind(work, baselines).min_by(|a, b| distance(a, work).total_cmp(&distance(b, work)))?;
     // Plain work of a quite other size says nothing: short work is bound by other things.
-    let near = distance(&nearest) <= 4f64.ln() || work.bytes > nearest.work.bytes;
-    near.then(|| at_rate_of(nearest, work.bytes))
+    let is_near = distance(nearest, work) <= 4f64.ln() || work.bytes > nearest.work.bytes;
+    is_near.then(|| at_rate_of(nearest, work.bytes))
+}
+
+/// How far the sizes of plain work and of a case are apart, as a logarithm.
+fn distance(baseline: &Timed, work: &Work) -> f64 {
+    (baseline.work.bytes as f64 / work.bytes as f64).ln().abs()
 }
 
 /// Microseconds of the bytes at the rate of plain work on 512 MiB.
 fn floor_microseconds(work: &Work, baselines: &[&Timed]) -> Option<f64> {
-    let moved = if work.mode == Mode::Fill {
-        LARGE_BASELINE
-    } else {
-        2 * LARGE_BASELINE
+    if work.bytes < LEAST_FLOOR_BYTES {
+        return None;
+    }
+    // A fill only writes. Everything else reads as well.
+    let moved = match work.mode {
+        Mode::Fill => LARGE_BASELINE,
+        _ => 2 * LARGE_BASELINE,
     };
     let large = of_kind(work, baselines).find(|baseline| baseline.work.bytes == moved)?;
-    (work.bytes >= LEAST_FLOOR_BYTES).then(|| at_rate_of(large, work.bytes))
+    Some(at_rate_of(large, work.bytes))
 }
 
+/// The baselines that do what a case is compared with: fills for fills, copies for reversals.
 fn of_kind<'a>(work: &Work, baselines: &'a [&Timed]) -> impl Iterator<Item = &'a Timed> {
     let mode = work.mode.baseline();
     baselines
@@ -105,30 +125,40 @@ fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
     median(baseline.outcome.samples()) * bytes as f64 / baseline.work.bytes as f64
 }
 
-/// How the times of a case in two runs differ. Of few values in a run the noise is not known: the interval is 10.5 %
-/// wider on both sides.
+/// How the times of a case in two files differ. With few values the noise is not known, and the interval is 10.5 % wider
+/// on both sides.
 pub fn change(a: &[f64], b: &[f64], threshold: f64) -> Change {
-    let (speed_up, (low, high)) = ratio(a, b);
-    let unknown = if a.len().min(b.len()) < FEW {
-        FEW_NOISE.exp()
-    } else {
-        1.0
+    let Ratio { value, interval } = ratio(a, b);
+    let has_few = a.len().min(b.len()) < FEW;
+    let unknown = if has_few { FEW_NOISE.exp() } else { 1.0 };
+    let interval = Interval {
+        low: interval.low / unknown,
+        high: interval.high * unknown,
     };
-    let interval = (low / unknown, high * unknown);
     Change {
-        speed_up,
+        speed_up: value,
         interval,
         status: status(interval, threshold),
     }
 }
 
-/// Wholly beyond the threshold it is FASTER or SLOWER, wholly within it the SAME, else UNSURE.
-pub fn status((low, high): (f64, f64), threshold: f64) -> Status {
-    let least = 1.0 + threshold / 100.0;
-    match (low, high) {
-        _ if low > least => Status::Faster,
-        _ if high < 1.0 / least => Status::Slower,
-        _ if low >= 1.0 / least && high <= least => Status::Same,
-        _ => Status::Unsure,
+/// Decides by the interval of a speedup, with the threshold in percent:
+///
+/// ```text
+///            1 / 1.05        1.05
+///   ├─SLOWER─┤  │    ├─SAME─┤ │  ├─FASTER─┤
+///              ├──UNSURE──┤
+/// ```
+pub fn status(Interval { low, high }: Interval, threshold: f64) -> Status {
+    let faster = 1.0 + threshold / 100.0;
+    let slower = 1.0 / faster;
+    if low > faster {
+        Status::Faster
+    } else if high < slower {
+        Status::Slower
+    } else if low >= slower && high <= faster {
+        Status::Same
+    } else {
+        Status::Unsure
     }
 }

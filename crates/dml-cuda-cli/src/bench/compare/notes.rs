@@ -1,21 +1,26 @@
-//! Warnings that a report prints above its tables.
+//! Warnings and notes that a report prints above its tables.
+//!
+//! A WARNING says that figures may be wrong or not comparable: another machine, a partial file, another suite, another way
+//! of timing, or a baseline that is too slow. A NOTE says what a reader may want to know. A report draws warnings in red,
+//! and the chart has room for warnings only.
 
 use serde::Serialize;
 
 use super::cell::LEAST_FLOOR_BYTES;
-use super::{Row, RunSummary};
+use super::{Row, Summary};
 use crate::bench::numbers::percent;
 use crate::bench::work::Mode;
 
 /// A share of the baseline's speed above which the baseline, or the case, is measured wrongly.
 const MOST_OF_BASELINE: f64 = 1.2;
 
-/// A line about a run, next to the first one.
+/// A line about a results file, next to the first one.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub struct Warning {
+    /// The place of the file on the command line.
     #[serde(skip)]
-    pub run: usize,
+    pub file: usize,
     pub text: String,
 }
 
@@ -26,105 +31,108 @@ impl Warning {
     }
 }
 
-/// The warnings and notes about runs, in their order.
-pub fn warnings(
-    runs: &[RunSummary],
-    rows: &[Row],
-    other_machine: &[Option<String>],
-) -> Vec<Warning> {
+/// The warnings and notes about files: first about machines, then about partial files, then about all else.
+pub fn warnings(files: &[Summary], rows: &[Row], other_machine: &[Option<String>]) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let mut warn = |run, text| warnings.push(Warning { run, text });
     for (n, why) in other_machine.iter().enumerate() {
-        why.iter()
-            .for_each(|why| warn(n + 1, format!("WARNING: {why}")));
+        let text = why.as_ref().map(|why| format!("WARNING: {why}"));
+        warnings.extend(text.map(|text| Warning { file: n + 1, text }));
     }
-    for (n, run) in runs.iter().enumerate().filter(|(_, run)| run.missing > 0) {
-        warn(
-            n,
-            format!(
-                "WARNING: {} is partial: {} cases or outputs are missing",
-                run.name, run.missing
-            ),
-        );
+    for (file, summary) in files.iter().enumerate() {
+        warnings.extend(partial(summary).map(|text| Warning { file, text }));
     }
-    let first = &runs[0];
-    for (n, run) in runs.iter().enumerate() {
-        if suites_differ(first, run) {
-            let suites = format!(
-                "{} ran {}, and {} ran {}",
-                first.name, first.suite, run.name, run.suite
-            );
-            warn(
-                n,
-                format!(
-                    "WARNING: the suites differ, so models of one name may also differ: {suites}"
-                ),
-            );
-        }
-        if run.timing != first.timing {
-            let names = format!("{} and {}", first.name, run.name);
-            let [a, b] = [first, run].map(|run| {
-                if run.timing.is_empty() {
-                    "not known"
-                } else {
-                    &run.timing
-                }
-            });
-            let text = match ways(&first.timing) == ways(&run.timing) {
-                true => format!(
-                    "NOTE: {names} were timed in one way, but not in all details; see their timing"
-                ),
-                false => format!(
-                    "WARNING: {names} were timed differently. {}: {a}. {}: {b}",
-                    first.name, run.name
-                ),
-            };
-            warn(n, text);
-        }
-        // In place on half the memory of a copy, more stays in the cache.
-        let in_memory = rows
-            .iter()
-            .filter(|row| row.work.mode != Mode::InPlace && row.work.bytes >= LEAST_FLOOR_BYTES);
-        let shares = in_memory.filter_map(|row| row.cells[n].as_ref()?.of_baseline);
-        let most = shares.fold(0.0, f64::max);
-        if most > MOST_OF_BASELINE {
-            let speed = format!("at up to {} of the baseline's speed", percent(most));
-            warn(
-                n,
-                format!(
-                    "WARNING: {} runs {speed}: the baseline is too slow",
-                    run.name
-                ),
-            );
-        }
-        let failed = rows.iter().filter(|row| row.causes[n].is_some()).count();
-        if failed > 0 {
-            let cases = if failed == 1 {
-                "case has"
-            } else {
-                "cases have"
-            };
-            warn(
-                n,
-                format!(
-                    "NOTE: {}: {failed} {cases} no time; the rows say why",
-                    run.name
-                ),
-            );
-        }
+    let first = &files[0];
+    for (file, summary) in files.iter().enumerate() {
+        let texts = [
+            other_suite(first, summary),
+            other_timing(first, summary),
+            slow_baseline(summary, file, rows),
+            failed_cases(summary, file, rows),
+        ];
+        let texts = texts.into_iter().flatten();
+        warnings.extend(texts.map(|text| Warning { file, text }));
     }
     warnings
 }
 
-fn suites_differ(first: &RunSummary, run: &RunSummary) -> bool {
-    run.suite != first.suite && !run.suite.is_empty() && !first.suite.is_empty()
+fn partial(Summary { name, missing, .. }: &Summary) -> Option<String> {
+    match missing {
+        0 => None,
+        _ => Some(format!(
+            "WARNING: {name} is partial: {missing} cases or outputs are missing"
+        )),
+    }
 }
 
-/// What makes the speedup of a run over the first one doubtful, as the end of a sentence about both.
-pub fn doubt(first: &RunSummary, run: &RunSummary) -> Option<&'static str> {
-    if ways(&first.timing) != ways(&run.timing) {
+fn other_suite(first: &Summary, other: &Summary) -> Option<String> {
+    if !suites_differ(first, other) {
+        return None;
+    }
+    let suites = format!(
+        "{} ran {}, and {} ran {}",
+        first.name, first.suite, other.name, other.suite
+    );
+    Some(format!(
+        "WARNING: the suites differ, so models of one name may also differ: {suites}"
+    ))
+}
+
+fn other_timing(first: &Summary, other: &Summary) -> Option<String> {
+    if first.timing == other.timing {
+        return None;
+    }
+    let (a, b) = (&first.name, &other.name);
+    if ways(&first.timing) == ways(&other.timing) {
+        return Some(format!(
+            "NOTE: {a} and {b} were timed in one way, but not in all details; see their timing"
+        ));
+    }
+    let [timing_of_a, timing_of_b] = [first, other].map(|summary| match &*summary.timing {
+        "" => "not known",
+        timing => timing,
+    });
+    Some(format!(
+        "WARNING: {a} and {b} were timed differently. {a}: {timing_of_a}. {b}: {timing_of_b}"
+    ))
+}
+
+/// Large copies and fills cannot be faster than plain ones.
+fn slow_baseline(summary: &Summary, file: usize, rows: &[Row]) -> Option<String> {
+    let mut most: f64 = 0.0;
+    for row in rows {
+        // A reversal in place uses half the memory of a copy, so that more of it stays in the cache.
+        if row.work.mode != Mode::InPlace && row.work.bytes >= LEAST_FLOOR_BYTES {
+            most = most.max(row.share(file).unwrap_or(0.0));
+        }
+    }
+    if most <= MOST_OF_BASELINE {
+        return None;
+    }
+    let speed = format!("at up to {} of the baseline's speed", percent(most));
+    Some(format!(
+        "WARNING: {} runs {speed}: the baseline is too slow",
+        summary.name
+    ))
+}
+
+fn failed_cases(Summary { name, .. }: &Summary, file: usize, rows: &[Row]) -> Option<String> {
+    let cases = match rows.iter().filter(|row| row.causes[file].is_some()).count() {
+        0 => return None,
+        1 => "1 case has".to_owned(),
+        failed => format!("{failed} cases have"),
+    };
+    Some(format!("NOTE: {name}: {cases} no time; the rows say why"))
+}
+
+fn suites_differ(first: &Summary, other: &Summary) -> bool {
+    other.suite != first.suite && !other.suite.is_empty() && !first.suite.is_empty()
+}
+
+/// What makes the speedup of a file over the first one doubtful, as the end of a sentence about both.
+pub fn doubt(first: &Summary, other: &Summary) -> Option<&'static str> {
+    if ways(&first.timing) != ways(&other.timing) {
         Some("were timed differently")
-    } else if suites_differ(first, run) {
+    } else if suites_differ(first, other) {
         Some("ran different suites")
     } else {
         None

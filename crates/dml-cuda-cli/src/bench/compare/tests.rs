@@ -1,6 +1,7 @@
+use super::cell::Change;
 use super::*;
-use crate::bench::results::{Outcome, Output};
-use crate::bench::work::Work;
+use crate::bench::results::{Outcome, Output, Timed};
+use crate::bench::work::{Mode, Work};
 
 fn timing(case: &str, mode: Mode, bytes: u64, samples: &[f64]) -> Timed {
     let (case, data_type) = (case.to_owned(), "f32".to_owned());
@@ -348,7 +349,7 @@ fn runs_are_named_by_what_differs() {
                 ..Results::default()
             }
         };
-        names(&runs.iter().map(run).collect::<Vec<_>>())
+        names::names(&runs.iter().map(run).collect::<Vec<_>>())
     };
     for (runs, found) in [
         (
@@ -385,7 +386,7 @@ fn runs_are_named_by_what_differs() {
     let long = named(&[(&"long ".repeat(20), ""), (&"longer ".repeat(20), "")]);
     assert!(
         long.iter()
-            .all(|name| name.chars().count() <= NAME && name.ends_with('…')),
+            .all(|name| name.chars().count() <= names::LONGEST && name.ends_with('…')),
         "{long:?}"
     );
 }
@@ -420,7 +421,7 @@ fn other_models_are_named_and_not_compared() {
             .split_once("; ")
             .map(|(_, ending)| ending.to_owned());
         (
-            comparison.regressions(false, false),
+            regressions(&comparison, &Allowed::default()),
             ending,
             comparison.notes().join("; "),
         )
@@ -606,7 +607,7 @@ fn outputs_differ_as_expected_only_from_directmls() {
         assert_eq!(is_said, !comparison.outputs[0].different.is_empty());
         (
             comparison.outputs[0].expected.len(),
-            comparison.regressions(false, false).join("; "),
+            regressions(&comparison, &Allowed::default()).join("; "),
         )
     };
     let differs = "1 output different (--allow-different-outputs)".to_owned();
@@ -638,7 +639,7 @@ fn outputs_differ_as_expected_only_from_directmls() {
     right.cases.push(timing("x", Mode::Copy, 8, &[1.0]));
     for runs in [[wrong.clone(), right.clone()], [right, wrong]] {
         assert_eq!(
-            Comparison::new(&runs, 5.0).regressions(false, false),
+            regressions(&Comparison::new(&runs, 5.0), &Allowed::default()),
             Vec::<String>::new()
         );
     }

@@ -1,4 +1,7 @@
-//! One page for a browser, with nothing from elsewhere.
+//! The page for a browser: the verdicts with their charts, the tables, and what their columns mean.
+//!
+//! It is one file that loads nothing from elsewhere, so that it can be sent by mail and kept with a release. maud escapes
+//! all text, so that a label of a results file is never markup.
 
 use maud::{html, Markup, PreEscaped, DOCTYPE};
 
@@ -9,14 +12,13 @@ use crate::schema;
 
 const STYLE: &str = include_str!("page.css");
 
+/// The whole page.
 pub fn page(comparison: &Comparison) -> String {
-    let several = comparison.runs.len() > 1;
-    let title = comparison
+    let titles: Vec<&str> = comparison
         .verdicts
         .iter()
         .map(|verdict| &*verdict.title)
-        .collect::<Vec<_>>()
-        .join("; ");
+        .collect();
     let of_one_file = tables::of_one_file(comparison);
     let page = html! {
         (DOCTYPE)
@@ -26,32 +28,16 @@ pub fn page(comparison: &Comparison) -> String {
                 meta name="generator" content=(schema::MARK);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (title) }
+                title { (titles.join("; ")) }
                 style { (PreEscaped(STYLE)) }
             }
             body { main {
-                @for (n, verdict) in comparison.verdicts.iter().enumerate() {
-                    h1 { (verdict.title) }
-                    p { (verdict.sentence[verdict.title.len()..].trim_start_matches([' ', '.', ':'])) }
-                    @if n == 0 {
-                        @for warning in &comparison.warnings {
-                            p class=(if warning.is_serious() { "warning" } else { "note" }) { (warning.text) }
-                        }
-                    }
-                    @for (by, line) in [("By type", &verdict.by_type), ("By kind", &verdict.by_kind)] {
-                        @if !line.is_empty() { p { (by) ", " (verdict.unit) ": " (line) } }
-                    }
-                    @if verdict.all.is_some() { figure { (PreEscaped(chart::of_verdict(comparison, n))) } }
-                }
+                (verdicts(comparison))
                 h2 id="groups" { "Groups of cases" }
                 @for groups in tables::groups(comparison) { (table("groups", &groups)) }
                 p {
                     "Of baseline: the time of a plain copy, or for fills a plain fill, of as many bytes in the same run, divided by the time of the case. "
-                    @if several {
-                        "Speedup: the time of " (comparison.runs[0].name) " divided by that of the other run; above 1, the other is faster. A group's speedup is the geometric mean of the cases that both ran. "
-                        "The 95 % interval is that of the ratio of the medians (order statistics); a group's is the geometric mean of its cases' intervals. A case or a group is FASTER or SLOWER if its interval is wholly beyond "
-                        (comparison.threshold) " %, SAME if it is wholly within, and otherwise UNSURE. The interval of fewer than 7 values is their range. If a run has fewer, the interval of the speedup is 10.5 % wider on both sides."
-                    }
+                    @if comparison.files.len() > 1 { (meaning_of_speedups(comparison)) }
                 }
                 ul { @for note in comparison.notes() { li { (note) } } }
                 h2 id="machines" { "What ran" }
@@ -70,6 +56,34 @@ pub fn page(comparison: &Comparison) -> String {
         }
     };
     page.into_string() + "\n"
+}
+
+/// Each verdict with its chart. The warnings are about all of them, and come with the first one.
+fn verdicts(comparison: &Comparison) -> Markup {
+    html! {
+        @for (n, verdict) in comparison.verdicts.iter().enumerate() {
+            h1 { (verdict.title) }
+            p { (verdict.sentence[verdict.title.len()..].trim_start_matches([' ', '.', ':'])) }
+            @if n == 0 {
+                @for warning in &comparison.warnings {
+                    p class=(if warning.is_serious() { "warning" } else { "note" }) { (warning.text) }
+                }
+            }
+            @for (by, line) in [("By type", &verdict.by_type), ("By kind", &verdict.by_kind)] {
+                @if !line.is_empty() { p { (by) ", " (verdict.unit) ": " (line) } }
+            }
+            @if verdict.all.is_some() { figure { (PreEscaped(chart::of_verdict(comparison, n))) } }
+        }
+    }
+}
+
+fn meaning_of_speedups(comparison: &Comparison) -> Markup {
+    let first = &comparison.files[0].name;
+    html! {
+        "Speedup: the time of " (first) " divided by that of the other run; above 1, the other is faster. A group's speedup is the geometric mean of the cases that both ran. "
+        "The 95 % interval is that of the ratio of the medians (order statistics); a group's is the geometric mean of its cases' intervals. A case or a group is FASTER or SLOWER if its interval is wholly beyond "
+        (comparison.threshold) " %, SAME if it is wholly within, and otherwise UNSURE. The interval of fewer than 7 values is their range. If a run has fewer, the interval of the speedup is 10.5 % wider on both sides."
+    }
 }
 
 /// A table below a heading, which names it for a reader who scrolls it with the keyboard.

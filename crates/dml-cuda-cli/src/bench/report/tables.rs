@@ -1,9 +1,19 @@
 //! The tables of all reports. Their first lines have the names of the columns.
+//!
+//! ```text
+//! groups        cases of      b      speedup  range      cases  a of baseline  b of baseline
+//!               all           FASTER 1.40×    0.90–3.10× 12     85 %           119 %
+//! cases         b       speedup  95 %        case                      a µs    b µs
+//!               FASTER  3.10×    3.05–3.16×  2x5x7, f32, copy          31.0    10.0
+//! ```
+//!
+//! How wide a table may be, and what becomes of its words, is up to the report.
 
 use indicatif::HumanBytes;
 
-use crate::bench::compare::{Cell, Comparison, Group, Row, RunSummary, Status, Verdict};
+use crate::bench::compare::{Cell, Comparison, Group, Row, Summary, Verdict};
 use crate::bench::numbers::{counted, percent, significant};
+use crate::bench::statistics::Interval;
 
 pub type Table = Vec<Vec<String>>;
 
@@ -12,57 +22,45 @@ pub const WIDE: [&str; 2] = ["range", "95 %"];
 
 /// All cases, then those of each kind and of each type: a table for each verdict.
 pub fn groups(comparison: &Comparison) -> Vec<Table> {
-    let table = |(n, verdict): (usize, &Verdict)| {
-        let [range, of_baseline] = [WIDE[0], "of baseline"].map(str::to_owned);
-        let names = match &comparison.runs[..] {
-            [_] => vec![
-                "cases of".to_owned(),
-                of_baseline,
-                range,
-                "cases".to_owned(),
-            ],
-            runs => {
-                let [a, b] = [0, n + 1].map(|run| format!("{} {of_baseline}", runs[run].name));
-                let [second, cases] = [&runs[n + 1].name, "cases"].map(str::to_owned);
-                vec![
-                    "cases of".to_owned(),
-                    second,
-                    "speedup".to_owned(),
-                    range,
-                    cases,
-                    a,
-                    b,
-                ]
-            }
-        };
-        let groups = verdict
-            .all
-            .iter()
-            .chain(&verdict.kinds)
-            .chain(&verdict.types);
-        std::iter::once(names).chain(groups.map(of_group)).collect()
-    };
-    let has_cases = comparison
-        .verdicts
-        .iter()
-        .enumerate()
-        .filter(|(_, verdict)| verdict.all.is_some());
-    has_cases.map(table).collect()
+    let mut tables = Vec::new();
+    for (n, verdict) in comparison.verdicts.iter().enumerate() {
+        if verdict.all.is_some() {
+            tables.push(groups_of(comparison, n, verdict));
+        }
+    }
+    tables
 }
 
-fn of_group(group: &Group) -> Vec<String> {
-    let (mean, range) = match group.status {
-        Some(_) => (speedup(group.mean), speedups(group.range)),
-        None => (percent(group.mean), group.figures().1),
-    };
-    let name = std::iter::once(group.short_name().to_owned()).chain(group.status.map(Status::name));
-    let shares = group
-        .of_baseline
-        .iter()
-        .map(|share| share.map(percent).unwrap_or_default());
-    name.chain([mean, range, group.cases.to_string()])
-        .chain(shares)
-        .collect()
+fn groups_of(comparison: &Comparison, n: usize, verdict: &Verdict) -> Table {
+    let mut table = vec![match &comparison.files[..] {
+        [_] => header(["cases of", "of baseline", WIDE[0], "cases"]),
+        files => {
+            let (a, b) = (&files[0].name, &files[n + 1].name);
+            let [of_a, of_b] = [a, b].map(|name| format!("{name} of baseline"));
+            header(["cases of", b, "speedup", WIDE[0], "cases", &of_a, &of_b])
+        }
+    }];
+    let all = verdict.all.iter();
+    let groups = all.chain(&verdict.kinds).chain(&verdict.types);
+    table.extend(groups.map(group_line));
+    table
+}
+
+fn header<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(str::to_owned).to_vec()
+}
+
+fn group_line(group: &Group) -> Vec<String> {
+    let mut line = vec![group.short_name().to_owned()];
+    match group.status {
+        Some(status) => line.extend([status.name(), speedup(group.mean), speedups(group.range)]),
+        None => line.extend([percent(group.mean), group.figures().range]),
+    }
+    line.push(group.cases.to_string());
+    for share in &group.of_baseline {
+        line.push(share.map(percent).unwrap_or_default());
+    }
+    line
 }
 
 fn speedup(value: f64) -> String {
@@ -70,49 +68,62 @@ fn speedup(value: f64) -> String {
 }
 
 /// In a word, which no table breaks.
-fn speedups((low, high): (f64, f64)) -> String {
+fn speedups(Interval { low, high }: Interval) -> String {
     format!("{}–{}", significant(low, 3), speedup(high))
 }
 
-/// The table of what ran, with a column for each run.
+/// The table of what ran, with a column for each file. A fact that no file has is left out.
 pub fn machines(comparison: &Comparison) -> Table {
-    let runs = &comparison.runs;
-    let of_run = |run: &RunSummary| {
-        facts(run)
-            .into_iter()
-            .chain([("notes", run.notes.join("\n"))])
-            .collect()
-    };
-    let facts: Vec<Vec<(&str, String)>> = runs.iter().map(of_run).collect();
-    let labels = runs.iter().map(|run| run.label.clone());
-    let names = std::iter::once(String::new()).chain(labels).collect();
-    let values = |n: usize| facts.iter().map(move |facts| facts[n].1.clone());
-    let known = (0..facts[0].len()).filter(|&n| values(n).any(|value| !value.is_empty()));
-    let row = |n: usize| {
-        std::iter::once(facts[0][n].0.to_owned())
-            .chain(values(n))
-            .collect()
-    };
-    std::iter::once(names).chain(known.map(row)).collect()
+    let labels = comparison.files.iter().map(|file| file.label.clone());
+    let mut table: Table = vec![std::iter::once(String::new()).chain(labels).collect()];
+    let mut facts = Vec::new();
+    for file in &comparison.files {
+        let notes = ("notes", file.notes.join("\n"));
+        facts.push(
+            facts_of(file)
+                .into_iter()
+                .chain([notes])
+                .collect::<Vec<_>>(),
+        );
+    }
+    for (n, (name, _)) in facts[0].iter().enumerate() {
+        let values = facts.iter().map(|facts| facts[n].1.clone());
+        if values.clone().any(|value| !value.is_empty()) {
+            table.push(std::iter::once((*name).to_owned()).chain(values).collect());
+        }
+    }
+    table
 }
 
-/// The cases: a table of the only run, or one of each other run's next to the first, whose first column is the verdict.
-/// The cases that only one of two runs has are in [`of_one_file`].
+/// The cases: a table of the only file, or one of each other file's next to the first, whose first column is the verdict.
+/// The cases that only one of two files has are in [`of_one_file`].
 pub fn cases(comparison: &Comparison) -> Vec<Table> {
-    let is_listed = |row: &Row, n: usize| row.is_in(n) && !row.is_in_one(n);
-    let tables = match comparison.runs.len() {
-        1 => vec![of_run(comparison)],
-        count => (1..count)
-            .map(|n| of_pair(comparison, n, is_listed))
+    if comparison.files.len() == 1 {
+        return with_lines(vec![table_of_one(comparison)]);
+    }
+    let is_listed = |row: &Row, other| row.is_in(other) && !row.is_in_one(other);
+    let others = 1..comparison.files.len();
+    with_lines(
+        others
+            .map(|other| table_of_pair(comparison, other, is_listed))
             .collect(),
-    };
-    tables.into_iter().filter(|table| table.len() > 1).collect()
+    )
 }
 
-/// The cases that only one of two runs has, which have one figure and no verdict.
+/// The cases that only one of two files has, which have one figure and no verdict.
 pub fn of_one_file(comparison: &Comparison) -> Vec<Table> {
-    let tables = (1..comparison.runs.len()).map(|n| of_pair(comparison, n, Row::is_in_one));
-    tables.filter(|table| table.len() > 1).collect()
+    let others = 1..comparison.files.len();
+    with_lines(
+        others
+            .map(|other| table_of_pair(comparison, other, Row::is_in_one))
+            .collect(),
+    )
+}
+
+/// The tables that have more than their header.
+fn with_lines(mut tables: Vec<Table>) -> Vec<Table> {
+    tables.retain(|table| table.len() > 1);
+    tables
 }
 
 /// How many cases tables have, such as "3 cases".
@@ -120,74 +131,84 @@ pub fn counted_cases(tables: &[Table]) -> String {
     counted(tables.iter().map(|table| table.len() - 1).sum(), "case")
 }
 
-fn of_run(comparison: &Comparison) -> Table {
-    let names = ["case", "bytes", "µs", "noise", "GB/s", "of baseline"]
-        .map(str::to_owned)
-        .to_vec();
-    let row = |row: &Row| {
-        let of =
-            |figure: fn(&Cell) -> String| row.cells[0].as_ref().map(figure).unwrap_or_default();
-        vec![
+fn table_of_one(comparison: &Comparison) -> Table {
+    let mut table = vec![header([
+        "case",
+        "bytes",
+        "µs",
+        "noise",
+        "GB/s",
+        "of baseline",
+    ])];
+    for row in &comparison.rows {
+        let mut line = vec![
             named(comparison, row, &[0]),
             HumanBytes(row.work.bytes).to_string(),
-            of(microseconds),
-            of(|cell| cell.noise.map_or_else(|| "?".to_owned(), percent)),
-            of(|cell| significant(cell.gigabytes_per_second, 3)),
-            of(|cell| cell.of_baseline.map(percent).unwrap_or_default()),
-        ]
-    };
-    std::iter::once(names)
-        .chain(comparison.rows.iter().map(row))
-        .collect()
+        ];
+        match &row.cells[0] {
+            Some(cell) => line.extend([
+                microseconds(cell),
+                cell.noise.map_or("?".to_owned(), percent),
+                significant(cell.gigabytes_per_second, 3),
+                cell.of_baseline.map(percent).unwrap_or_default(),
+            ]),
+            None => line.resize(table[0].len(), String::new()),
+        }
+        table.push(line);
+    }
+    table
 }
 
-fn of_pair(comparison: &Comparison, n: usize, is_listed: fn(&Row, usize) -> bool) -> Table {
-    let [a, b] = [0, n].map(|run| &comparison.runs[run].name);
-    let [speedup_of, interval] = ["speedup", WIDE[1]].map(str::to_owned);
-    let names = vec![
-        b.clone(),
-        speedup_of,
-        interval,
-        "case".into(),
-        format!("{a} µs"),
-        format!("{b} µs"),
-    ];
-    let row = |row: &Row| {
-        let change = row.changes[n - 1].as_ref();
-        let cause = row.causes[n]
-            .as_ref()
-            .or(row.causes[0].as_ref())
-            .and_then(|cause| cause.split(':').next());
-        vec![
-            change.map_or_else(
-                || cause.unwrap_or_default().to_owned(),
-                |change| change.status.name(),
-            ),
-            change
-                .map(|change| speedup(change.speed_up))
-                .unwrap_or_default(),
-            change
-                .map(|change| speedups(change.interval))
-                .unwrap_or_default(),
-            named(comparison, row, &[0, n]),
-            row.cells[0].as_ref().map(microseconds).unwrap_or_default(),
-            row.cells[n].as_ref().map(microseconds).unwrap_or_default(),
-        ]
-    };
-    let rows = comparison.rows.iter().filter(|row| is_listed(row, n));
-    std::iter::once(names).chain(rows.map(row)).collect()
+fn table_of_pair(
+    comparison: &Comparison,
+    other: usize,
+    is_listed: fn(&Row, usize) -> bool,
+) -> Table {
+    let [a, b] = [0, other].map(|file| &comparison.files[file].name);
+    let [us_of_a, us_of_b] = [a, b].map(|name| format!("{name} µs"));
+    let mut table = vec![header([b, "speedup", WIDE[1], "case", &us_of_a, &us_of_b])];
+    for row in &comparison.rows {
+        if !is_listed(row, other) {
+            continue;
+        }
+        let mut line = match &row.changes[other - 1] {
+            Some(change) => vec![
+                change.status.name(),
+                speedup(change.speed_up),
+                speedups(change.interval),
+            ],
+            None => vec![cause(row, other), String::new(), String::new()],
+        };
+        line.push(named(comparison, row, &[0, other]));
+        for file in [0, other] {
+            line.push(
+                row.cells[file]
+                    .as_ref()
+                    .map(microseconds)
+                    .unwrap_or_default(),
+            );
+        }
+        table.push(line);
+    }
+    table
 }
 
-/// A case's name, and why runs have no time.
-fn named(comparison: &Comparison, row: &Row, runs: &[usize]) -> String {
-    let name = |n: usize| &comparison.runs[n].name;
-    let causes = runs
-        .iter()
-        .filter_map(|&n| Some(format!("{} {}", name(n), row.causes[n].as_ref()?)));
-    std::iter::once(row.work.name())
-        .chain(causes)
-        .collect::<Vec<_>>()
-        .join(": ")
+/// The first words about why a case has no time in one of two files, such as `failed`.
+fn cause(row: &Row, other: usize) -> String {
+    let cause = row.causes[other].as_ref().or(row.causes[0].as_ref());
+    let words = cause.and_then(|cause| cause.split(':').next());
+    words.unwrap_or_default().to_owned()
+}
+
+/// A case's name, and why files have no time.
+fn named(comparison: &Comparison, row: &Row, files: &[usize]) -> String {
+    let mut parts = vec![row.work.name()];
+    for &file in files {
+        if let Some(cause) = &row.causes[file] {
+            parts.push(format!("{} {cause}", comparison.files[file].name));
+        }
+    }
+    parts.join(": ")
 }
 
 fn microseconds(cell: &Cell) -> String {
@@ -203,16 +224,9 @@ pub fn has_numbers(name: &str) -> bool {
     .any(|end| name.ends_with(end))
 }
 
-/// The facts about a run, as names and values.
-pub fn facts(run: &RunSummary) -> [(&'static str, String); 11] {
-    let machine = &run.machine;
-    let prefixed = |prefix: &str, text: &str| {
-        if text.is_empty() {
-            String::new()
-        } else {
-            format!("{prefix}{text}")
-        }
-    };
+/// The facts about what ran, as names and values. What is not known is empty.
+pub fn facts_of(file: &Summary) -> [(&'static str, String); 11] {
+    let machine = &file.machine;
     [
         ("tool", machine.tool.clone()),
         ("commit", prefixed("commit ", &machine.commit)),
@@ -223,7 +237,15 @@ pub fn facts(run: &RunSummary) -> [(&'static str, String); 11] {
         ("operating system", machine.operating_system.clone()),
         ("date", machine.date.clone()),
         ("command", machine.command.clone()),
-        ("cases", prefixed("cases of ", &run.suite)),
-        ("timing", run.timing.clone()),
+        ("cases", prefixed("cases of ", &file.suite)),
+        ("timing", file.timing.clone()),
     ]
+}
+
+/// A text after a prefix, or nothing.
+fn prefixed(prefix: &str, text: &str) -> String {
+    match text {
+        "" => String::new(),
+        _ => format!("{prefix}{text}"),
+    }
 }

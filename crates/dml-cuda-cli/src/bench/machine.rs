@@ -96,7 +96,7 @@ pub fn windows_adapters() -> Option<String> {
 }
 
 fn printed(command: &mut Command) -> Option<String> {
-    let ended = process::run(command, Duration::from_secs(60))
+    let ended = process::run_to_end(command, Duration::from_secs(60))
         .ok()
         .filter(|ended| ended.status.success())?;
     Some(ended.stdout)

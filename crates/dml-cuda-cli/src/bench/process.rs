@@ -1,4 +1,8 @@
-//! A runner's process: it may take a limit of time and print a limit of bytes, and no more.
+//! A runner's process. It has a limit of time and a limit of bytes that it may print.
+//!
+//! Everything that could go wrong in another program is an error here, and never the end of `bench`: it may not start, never
+//! end, print without end, or leave processes of its own behind. On Unix it leads a process group, and on Windows it is in a
+//! job, so that its own processes end with it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -18,8 +22,8 @@ pub const TOO_LONG: &str = "it took more than";
 /// The exit code that a signal asks for, or 0.
 static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 
-/// Makes signals end the runner's process, after which files are written and folders removed. A second signal also ends
-/// this program.
+/// Makes signals end the runner's process, after which files are written and folders removed. A second signal ends this
+/// program at once.
 pub fn end_on_signals() {
     signals::on_end(|code| {
         if INTERRUPTED.swap(code, Ordering::Relaxed) > 0 {
@@ -28,10 +32,12 @@ pub fn end_on_signals() {
     });
 }
 
+/// Whether a signal has asked this program to end.
 pub fn is_interrupted() -> bool {
     exit_code() > 0
 }
 
+/// The exit code that a signal asks for, or 0.
 pub fn exit_code() -> i32 {
     INTERRUPTED.load(Ordering::Relaxed)
 }
@@ -52,7 +58,7 @@ pub fn no_temporary(error: io::Error) -> String {
 }
 
 /// Runs a command to its end, or ends it at a limit, which is an error.
-pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
+pub fn run_to_end(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: io::Error| format!("{name} cannot be started: {error}");
     // Files, unlike pipes, need no thread that reads them.
@@ -92,6 +98,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     Ok(ended)
 }
 
+/// Waits for the end, or for a limit. What is left to be done with the process is up to the caller.
 fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStatus, String> {
     let begun = Instant::now();
     loop {
@@ -115,7 +122,8 @@ fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStat
     }
 }
 
-/// A job with the process, and with all that it starts. They end when this is dropped, also if this program is killed.
+/// A job with the process, and with all that it starts. They end when this is dropped, even if this program is
+/// killed.
 #[cfg(windows)]
 #[allow(unsafe_code)]
 fn job(child: &Child) -> Option<std::os::windows::io::OwnedHandle> {

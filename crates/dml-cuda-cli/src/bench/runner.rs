@@ -1,4 +1,13 @@
 //! The programs that run cases. Each answers one case: its samples, or what it wrote, or why not.
+//!
+//! ```text
+//!                     a process for each case      answers with
+//! own                 dml-cuda                     JSON lines
+//! dxdispatch          DxDispatch                   text, which `transcript` reads
+//! onnxruntime         python worker.py             a JSON line
+//! ```
+//!
+//! Whatever a process does, `bench` goes on: a crash, a hang or endless output is the answer of one case.
 
 mod dxdispatch;
 mod onnxruntime;
@@ -15,11 +24,12 @@ use super::suite::Case;
 use crate::model::file;
 use crate::options::Bench;
 
+/// What a runner says about a case.
 #[derive(Default)]
 pub struct Answer {
     /// The device's name.
     pub device: String,
-    /// Nothing if the runner cannot be asked for this, which a note tells: that is no failure.
+    /// None if the runner cannot run this case. That is no failure, and a note says why.
     pub outcome: Option<Outcome>,
     /// Dispatches of a sample.
     pub dispatches: u32,
@@ -30,13 +40,16 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
+/// A program that runs cases.
 pub trait Runner {
+    /// The cases that it can run, in the order in which they are run.
     fn cases(&self) -> Vec<Case>;
 
+    /// Runs a case. An error is the case's, and the next one may still succeed.
     fn answer(&mut self, case: &Case) -> Result<Answer, String>;
 
-    /// Completes what is known of a machine and its device, and tells how samples are taken. Asked once, after a case
-    /// has run, which may run again: an idle GPU lowers its clocks.
+    /// Completes what is known of a machine and its device, and returns how samples are taken. It is called once, after a
+    /// case has run. It may run that case again, because an idle GPU lowers its clocks.
     fn describe(&self, machine: &mut Machine, case: &Case) -> String;
 }
 
@@ -83,10 +96,15 @@ fn output(folder: &Path, case: &Case) -> Result<Outcome, String> {
 }
 
 /// Runs a program in a folder, with words that have no space, and with an adapter.
-fn run(command: &mut Command, folder: &Path, words: &str, asked: &Bench) -> Result<Ended, String> {
+fn run_program(
+    command: &mut Command,
+    folder: &Path,
+    words: &str,
+    asked: &Bench,
+) -> Result<Ended, String> {
     let adapter = asked.adapter.iter().flat_map(|adapter| ["-a", adapter]);
     command
         .current_dir(folder)
         .args(words.split(' ').chain(adapter));
-    process::run(command, Duration::from_secs(asked.timeout.into()))
+    process::run_to_end(command, Duration::from_secs(asked.timeout.into()))
 }

@@ -1,4 +1,8 @@
 //! DxDispatch as a runner, or another program that prints its lines.
+//!
+//! A case is a model with its files in a folder of its own, where DxDispatch runs. Its samples have four decimals of a
+//! millisecond, which is too coarse for short work, so that it runs six times: once for samples and five times for medians,
+//! which have six decimals.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,66 +31,55 @@ pub struct DxDispatch<'a> {
 
 impl<'a> DxDispatch<'a> {
     pub fn start(program: &Path, asked: &'a Bench) -> Result<Self, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", shown_path(program));
-        let here = std::env::current_dir().map_err(|error| failed(&error))?;
-        let mut folders = vec![program
-            .parent()
-            .map_or(here.clone(), |parent| here.join(parent))];
-        folders.extend(std::env::split_paths(
-            &std::env::var_os("PATH").unwrap_or_default(),
-        ));
-        let path = std::env::join_paths(folders).map_err(|error| failed(&error))?;
-        let name = program
-            .file_name()
-            .unwrap_or(program.as_os_str())
-            .to_owned();
+        let failed = |error: String| format!("{}: {error}", shown_path(program));
+        let name = program.file_name().unwrap_or(program.as_os_str());
         let mut runner = Self {
             asked,
-            name,
-            path,
+            name: name.to_owned(),
+            path: search_path(program).map_err(failed)?,
             tool: String::new(),
             adapters: String::new(),
         };
         let scratch = super::folder([])?;
-        // The exit codes say nothing: DxDispatch's is 1 without a model.
-        let said = |option: &str| {
-            let ended = super::run(&mut runner.command(), scratch.path(), option, asked);
-            ended
-                .map(|ended| ended.stdout)
-                .map_err(|error| failed(&error))
-        };
-        let (dependencies, adapters) = (said("-S")?, said("-s")?);
+        let dependencies = runner.printed("-S", scratch.path()).map_err(failed)?;
+        runner.adapters = runner.printed("-s", scratch.path()).map_err(failed)?;
         let version = transcript::directml_version(&dependencies);
+        runner.check_adapter(&dependencies, version.is_some())?;
+        runner.tool = match version {
+            Some(version) => format!("DxDispatch with DirectML {version}"),
+            None => Path::new(name)
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+        };
+        Ok(runner)
+    }
+
+    /// Fails if the program cannot take the adapter of the options.
+    fn check_adapter(&self, dependencies: &str, is_dxdispatch: bool) -> Result<(), String> {
+        let adapter = self.asked.adapter.as_deref();
         // Without a GPU this program prints no time of one.
         if dependencies.starts_with("dml-cuda ")
-            && (asked.adapter.as_deref() == Some("cpu") || adapters.starts_with("CPU\n"))
+            && (adapter == Some("cpu") || self.adapters.starts_with("CPU\n"))
         {
             return Err(
                 "--runner is dml-cuda on a CPU, but must have a GPU; without --runner, this program times the CPU"
                     .to_owned(),
             );
         }
-        if let Some(adapter) = asked
-            .adapter
-            .as_ref()
-            .filter(|it| version.is_some() && it.contains(' '))
-        {
+        if let Some(adapter) = adapter.filter(|name| is_dxdispatch && name.contains(' ')) {
             return Err(format!(
                 "--adapter '{adapter}' has a space, but must be a part of the name without one, because DxDispatch's options end at a space"
             ));
         }
-        let stem = || {
-            Path::new(&runner.name)
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned()
-        };
-        runner.tool = version.map_or_else(stem, |version| {
-            format!("DxDispatch with DirectML {version}")
-        });
-        runner.adapters = adapters;
-        Ok(runner)
+        Ok(())
+    }
+
+    /// What it prints with an option. The exit codes say nothing: DxDispatch's is 1 without a model.
+    fn printed(&self, option: &str, folder: &Path) -> Result<String, String> {
+        let ended = super::run_program(&mut self.command(), folder, option, self.asked)?;
+        Ok(ended.stdout)
     }
 
     fn command(&self) -> Command {
@@ -96,7 +89,7 @@ impl<'a> DxDispatch<'a> {
     }
 
     /// Runs a model, which must succeed.
-    fn run(
+    fn run_model(
         &self,
         folder: &Path,
         case: &Case,
@@ -104,7 +97,7 @@ impl<'a> DxDispatch<'a> {
         printed: &mut Transcript,
     ) -> Result<(), String> {
         let words = format!("{}.json{options}", case.name);
-        let ended = super::run(&mut self.command(), folder, &words, self.asked)?;
+        let ended = super::run_program(&mut self.command(), folder, &words, self.asked)?;
         printed.read(&format!("{}\n{}", ended.stdout, ended.stderr), &case.name);
         match &printed.failure {
             None if ended.status.success() => Ok(()),
@@ -114,21 +107,31 @@ impl<'a> DxDispatch<'a> {
     }
 }
 
+/// The paths of programs, with the program's own folder before the others.
+fn search_path(program: &Path) -> Result<OsString, String> {
+    let here = std::env::current_dir().map_err(|error| error.to_string())?;
+    let folder = match program.parent() {
+        Some(parent) => here.join(parent),
+        None => here,
+    };
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder).chain(std::env::split_paths(&others));
+    std::env::join_paths(folders).map_err(|error| error.to_string())
+}
+
 impl Runner for DxDispatch<'_> {
     /// Without cases in place, where DirectML returns wrong data, and plain fills, which are none of its operators.
     fn cases(&self) -> Vec<Case> {
-        let is_directmls = |case: &Case| case.descriptor.is_some() && !case.is_in_place();
-        suite::of_tier(self.asked.tier)
-            .into_iter()
-            .filter(is_directmls)
-            .collect()
+        let mut cases = suite::of_tier(self.asked.tier);
+        cases.retain(|case| case.descriptor.is_some() && !case.is_in_place());
+        cases
     }
 
     fn answer(&mut self, case: &Case) -> Result<Answer, String> {
         let folder = super::folder(case.files()?)?;
         let (dispatches, mut printed) = (case.dispatches, Transcript::default());
         if case.work.is_none() {
-            self.run(folder.path(), case, "", &mut printed)?;
+            self.run_model(folder.path(), case, "", &mut printed)?;
         } else {
             // Samples have four decimals. The medians of five more runs have six.
             for verbosity in [2, 0, 0, 0, 0, 0] {
@@ -136,7 +139,7 @@ impl Runner for DxDispatch<'_> {
                     " -i {} -w 1 -r {dispatches} -v {verbosity}",
                     self.asked.samples + 1
                 );
-                self.run(folder.path(), case, &options, &mut printed)?;
+                self.run_model(folder.path(), case, &options, &mut printed)?;
             }
         }
         let device = printed

@@ -1,6 +1,10 @@
-//! ONNX Runtime as a runner: a Python program that this program holds answers each case with one JSON line.
+//! ONNX Runtime as a runner. It has no command line, so that a Python program, worker.py, runs a case and answers with one
+//! JSON line. The program is a part of this one, and is written into a folder that is removed at the end.
+//!
+//! A case is a model of one node. A provider may refuse it, because it has no such operator: then the case is left out, and
+//! that is no failure.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -61,18 +65,10 @@ impl<'a> OnnxRuntime<'a> {
         let device_id = asked.adapter.as_deref().map_or(Ok(0), str::parse::<u32>);
         let device_id = device_id
             .map_err(|_| "--adapter is no number, but must be that of the provider's device")?;
-        let in_file = |path: &Path, error: std::io::Error| format!("{}: {error}", shown_path(path));
-        let whole = |path: &Option<PathBuf>| match path {
-            Some(path) => path
-                .canonicalize()
-                .map(Some)
-                .map_err(|error| in_file(path, error)),
-            None => Ok(None),
-        };
         let settings = json!({
             "provider": asked.provider,
-            "provider_library": whole(&asked.provider_library)?,
-            "library": whole(&asked.library)?,
+            "provider_library": canonical(&asked.provider_library)?,
+            "library": canonical(&asked.library)?,
             "device_id": device_id,
             "samples": asked.samples,
         });
@@ -80,17 +76,9 @@ impl<'a> OnnxRuntime<'a> {
             "worker.py".to_owned(),
             include_bytes!("../worker.py").to_vec(),
         )])?;
-        let mut python = asked
-            .python
-            .clone()
-            .unwrap_or(if cfg!(windows) { "python" } else { "python3" }.into());
-        // The worker runs in another folder.
-        if python.components().count() > 1 {
-            python = std::path::absolute(&python).map_err(|error| in_file(&python, error))?;
-        }
         let mut runner = Self {
             asked,
-            python,
+            python: python(asked)?,
             settings,
             folder,
             hello: Hello::default(),
@@ -102,11 +90,9 @@ impl<'a> OnnxRuntime<'a> {
         if runner.hello.provider == "CUDAExecutionProvider" {
             // Its number counts only the GPUs that CUDA_VISIBLE_DEVICES names, here as there.
             let adapters = Device::cuda_adapters().unwrap_or_default();
-            let pci = adapters
-                .into_iter()
-                .nth(device_id as usize)
-                .map(|adapter| adapter.properties.pci_bus_id);
-            runner.hello.pci = pci.unwrap_or_default();
+            if let Some(adapter) = adapters.get(device_id as usize) {
+                runner.hello.pci.clone_from(&adapter.properties.pci_bus_id);
+            }
         }
         if runner.hello.device == "CPU" && device_id != 0 {
             return Err(format!(
@@ -116,8 +102,8 @@ impl<'a> OnnxRuntime<'a> {
         Ok(runner)
     }
 
-    /// What a process says of a case: a model of one node, and whether its output is compared, not timed. Or what it
-    /// says of itself.
+    /// What a process says about a case, which it gets as a node with its name, its dispatches and whether its output is
+    /// compared. Without a case, what it says about itself.
     fn ask(&self, case: Option<&Case>) -> Result<Said, String> {
         let mut command = Command::new(&self.python);
         let question = case.map(|case| {
@@ -132,7 +118,7 @@ impl<'a> OnnxRuntime<'a> {
             .arg(self.settings.to_string())
             .args(question);
         let timeout = Duration::from_secs(self.asked.timeout.into());
-        let ended = process::run(command.current_dir(self.folder.path()), timeout)?;
+        let ended = process::run_to_end(command.current_dir(self.folder.path()), timeout)?;
         if ended.stdout.is_empty() {
             return Err(format!("the process that ran it ended ({})", ended.status));
         }
@@ -145,6 +131,25 @@ impl<'a> OnnxRuntime<'a> {
             )),
         }
     }
+}
+
+/// The path of a file from the root on, because the worker runs in another folder.
+fn canonical(path: &Option<PathBuf>) -> Result<Option<PathBuf>, String> {
+    let Some(path) = path else { return Ok(None) };
+    match path.canonicalize() {
+        Ok(path) => Ok(Some(path)),
+        Err(error) => Err(format!("{}: {error}", shown_path(path))),
+    }
+}
+
+/// The program that runs the worker: a name that the system looks up, or a path from the root on.
+fn python(asked: &Bench) -> Result<PathBuf, String> {
+    let usual = if cfg!(windows) { "python" } else { "python3" };
+    let python = asked.python.clone().unwrap_or(usual.into());
+    if python.components().count() == 1 {
+        return Ok(python);
+    }
+    std::path::absolute(&python).map_err(|error| format!("{}: {error}", shown_path(&python)))
 }
 
 /// Whether dimensions besides batch and time multiply to more than 1. There ONNX Runtime's DirectML provider reads the
@@ -166,7 +171,6 @@ impl Runner for OnnxRuntime<'_> {
             notes,
             ..Answer::default()
         };
-        let about = |why: String| format!("{}: {}", case.name, shown(&why));
         answer.outcome = match self.ask(Some(case)) {
             Err(why) if self.hello.provider == "DmlExecutionProvider" && has_features(case) => {
                 let known = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";
@@ -174,7 +178,11 @@ impl Runner for OnnxRuntime<'_> {
             }
             Err(why) => return Err(shown(&why)),
             Ok(Said::Refused(why)) => {
-                answer.notes.push(about(format!("refused: {why}")));
+                answer.notes.push(format!(
+                    "{}: {}",
+                    case.name,
+                    shown(&format!("refused: {why}"))
+                ));
                 None
             }
             Ok(Said::Output(digits)) => Some(Outcome::Bytes(digits)),
@@ -184,7 +192,8 @@ impl Runner for OnnxRuntime<'_> {
                 note,
             }) => {
                 answer.dispatches = dispatches;
-                answer.notes.extend(note.map(about));
+                let note = note.map(|note| format!("{}: {}", case.name, shown(&note)));
+                answer.notes.extend(note);
                 Some(Outcome::Each(samples))
             }
             Ok(_) => return Err("the worker answered another question".to_owned()),
@@ -201,25 +210,21 @@ impl Runner for OnnxRuntime<'_> {
             ..
         } = &self.hello;
         tool.clone_into(&mut machine.tool);
-        let again = || drop(self.ask(Some(case))); // Its time is that of the first answer.
+        // Only for its clocks: the case has its times.
+        let again = || drop(self.ask(Some(case)));
         [machine.device, machine.driver, machine.clocks] = machine::nvidia(pci, again)
             .unwrap_or_else(|| {
-                let adapters = if device.contains("CPU") {
-                    None
-                } else {
-                    machine::windows_adapters()
-                };
-                let of = adapters
-                    .map(|adapters| format!(" of: {adapters}"))
-                    .unwrap_or_default();
-                [format!("{device}{of}"), String::new(), String::new()]
+                let mut device = device.clone();
+                if !device.contains("CPU") {
+                    if let Some(adapters) = machine::windows_adapters() {
+                        device += &format!(" of: {adapters}");
+                    }
+                }
+                [device, String::new(), String::new()]
             });
-        let of_device =
-            ["CUDAExecutionProvider", "DmlExecutionProvider"].contains(&provider.as_str());
-        let memory = if of_device {
-            "the device's"
-        } else {
-            "the host's"
+        let memory = match provider.as_str() {
+            "CUDAExecutionProvider" | "DmlExecutionProvider" => "the device's",
+            _ => "the host's",
         };
         format!(
             "the host's clock around N runs of a session and a wait for the device, divided by N; tensors are in {memory} memory"

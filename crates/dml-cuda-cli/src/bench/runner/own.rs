@@ -1,4 +1,7 @@
-//! This program as a runner: `dml-cuda MODEL.json --format json`, a process for each case.
+//! This program as a runner: `dml-cuda MODEL.json --format json` for a case, and the hidden `dml-cuda kernel NAME` for a
+//! baseline or with a cold L2, which times a case next to its own baseline.
+//!
+//! On a CPU a case may be a thousand times slower than on a GPU. There it runs once, and then as often as there is time for.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +26,7 @@ const CPU_ITERATION_MILLISECONDS: f64 = 100.0;
 /// A case on a CPU takes no longer than this, but has 7 samples.
 const CPU_CASE_MILLISECONDS: f64 = 2000.0;
 const CPU_LEAST_SAMPLES: u32 = 7;
-/// A GPU works so long while its clocks are read.
+/// How long a GPU works while its clocks are read.
 const WORK: Duration = Duration::from_secs(3);
 
 pub struct Own<'a> {
@@ -59,8 +62,12 @@ enum Event {
     Other,
 }
 
-/// What a process printed: the device and its dispatches. The case's own baseline is behind it.
-type Printed = (Device, Vec<Dispatched>);
+/// What a process printed. The case's own baseline comes after the case.
+#[derive(Default)]
+struct Printed {
+    device: Device,
+    dispatched: Vec<Dispatched>,
+}
 
 #[derive(Debug, PartialEq)]
 struct Dispatched {
@@ -77,9 +84,8 @@ impl<'a> Own<'a> {
             _ if asked.adapter.is_some() => "",
             Ok(0) => "the driver reports no GPU, so the CPU was timed",
             Err(DeviceError::NoDriver) => "there is no GPU driver, so the CPU was timed",
-            found => found
-                .map(|_| "")
-                .map_err(|error| format!("{error}; -a cpu times the CPU"))?,
+            Ok(_) => "",
+            Err(error) => return Err(format!("{error}; -a cpu times the CPU")),
         };
         if !note.is_empty() {
             complain!("NOTE: {note}");
@@ -91,7 +97,8 @@ impl<'a> Own<'a> {
             note: note.to_owned(),
         };
         // A missing device is one error, not one for each case.
-        (own.device, _) = own.call(Path::new("."), "kernel baseline_of_fills.1mib")?;
+        let printed = own.call(Path::new("."), "kernel baseline_of_fills.1mib")?;
+        own.device = printed.device;
         if own.device.name == CPU && asked.cold_l2 {
             return Err(
                 "--cold-l2 is given on the CPU, but must be on a GPU, whose L2 is kept cold"
@@ -101,25 +108,33 @@ impl<'a> Own<'a> {
         Ok(own)
     }
 
+    /// Runs this program. An error is the last one that it printed.
     fn call(&self, folder: &Path, words: &str) -> Result<Printed, String> {
         let mut command = Command::new(&self.program);
         command.env(OF_A_BENCH, std::process::id().to_string());
-        let ended = super::run(&mut command, folder, words, self.asked)?;
+        let ended = super::run_program(&mut command, folder, words, self.asked)?;
         if ended.status.success() {
             return read(&ended.stdout);
         }
-        let error = ended
-            .stderr
-            .lines()
-            .rev()
-            .find_map(|line| line.strip_prefix("ERROR: "));
-        Err(format!(
-            "{} ({})",
-            shown(error.unwrap_or("no error was printed")),
-            ended.status
-        ))
+        let mut lines = ended.stderr.lines().rev();
+        let error = lines.find_map(|line| line.strip_prefix("ERROR: "));
+        let error = shown(error.unwrap_or("no error was printed"));
+        Err(format!("{error} ({})", ended.status))
     }
 
+    /// Runs a case with a number of iterations of dispatches.
+    fn call_case(
+        &self,
+        folder: &Path,
+        case: &Case,
+        iterations: u32,
+        dispatches: u32,
+    ) -> Result<Printed, String> {
+        let words = self.words(case);
+        self.call(folder, &format!("{words} -i {iterations} -r {dispatches}"))
+    }
+
+    /// The command line of a case.
     fn words(&self, case: &Case) -> String {
         match (self.asked.cold_l2, case.is_baseline()) {
             (true, _) => format!("kernel {} --cold-l2", case.name),
@@ -138,55 +153,39 @@ impl Runner for Own<'_> {
     }
 
     fn answer(&mut self, case: &Case) -> Result<Answer, String> {
-        let folder = super::folder(if self.asked.cold_l2 {
-            Vec::new()
-        } else {
-            case.files()?
-        })?;
-        let (words, notes) = (self.words(case), vec![self.note.clone()]);
-        let once = |iterations: u32, dispatches: u32| {
-            self.call(
-                folder.path(),
-                &format!("{words} -i {iterations} -r {dispatches}"),
-            )
+        let files = match self.asked.cold_l2 {
+            true => Vec::new(),
+            false => case.files()?,
+        };
+        let folder = super::folder(files)?;
+        let folder = folder.path();
+        let mut answer = Answer {
+            notes: vec![self.note.clone()],
+            ..Answer::default()
         };
         if case.work.is_none() {
-            let device = once(1, 1)?.0.name;
-            let outcome = Some(super::output(folder.path(), case)?);
-            return Ok(Answer {
-                device,
-                outcome,
-                notes,
-                ..Answer::default()
-            });
+            answer.device = self.call_case(folder, case, 1, 1)?.device.name;
+            answer.outcome = Some(super::output(folder, case)?);
+            return Ok(answer);
         }
         let (mut iterations, mut dispatches) = (self.asked.samples + 1, case.dispatches);
-        // Only a first run tells how slow a CPU is.
+        // Only a first dispatch tells how slow a CPU is.
         if self.device.name == CPU {
-            let dispatched = once(1, 1)?.1;
-            let microseconds = dispatched.iter().flat_map(|dispatched| &dispatched.each);
-            let first = microseconds.fold(0.1, |longest, &each| each.max(longest)) / 1e3;
-            (iterations, dispatches) = on_cpu(first, iterations, dispatches);
+            let first = self.call_case(folder, case, 1, 1)?.longest();
+            (iterations, dispatches) = on_cpu(first / 1e3, iterations, dispatches);
         }
-        let (device, timed) = once(iterations, dispatches)?;
-        let kernel = timed
-            .first()
-            .map(|dispatched| dispatched.kernel.clone())
-            .unwrap_or_default();
+        let Printed { device, dispatched } =
+            self.call_case(folder, case, iterations, dispatches)?;
+        if let Some(timed) = dispatched.first() {
+            answer.kernel.clone_from(&timed.kernel);
+        }
         // The first iteration is cold.
-        let mut hot = timed
-            .iter()
-            .filter_map(|dispatched| dispatched.each.get(1..));
-        let outcome = Some(Outcome::Each(hot.next().unwrap_or_default().to_vec()));
-        let baseline = hot.next().filter(|hot| !hot.is_empty()).map(median);
-        Ok(Answer {
-            device: device.name,
-            outcome,
-            dispatches,
-            kernel,
-            baseline,
-            notes,
-        })
+        let mut hot = dispatched.iter().filter_map(|timed| timed.each.get(1..));
+        answer.device = device.name;
+        answer.outcome = Some(Outcome::Each(hot.next().unwrap_or_default().to_vec()));
+        answer.baseline = hot.next().filter(|hot| !hot.is_empty()).map(median);
+        answer.dispatches = dispatches;
+        Ok(answer)
     }
 
     fn describe(&self, machine: &mut Machine, _: &Case) -> String {
@@ -210,25 +209,27 @@ impl Runner for Own<'_> {
                 .iter()
                 .flat_map(|adapter| ["-a", adapter]),
         );
-        let fills = || drop(process::run(&mut fill, WORK));
+        let fills = || drop(process::run_to_end(&mut fill, WORK));
         if let Some([_, installed, clocks]) = machine::nvidia(pci, fills) {
             machine.driver = format!("{installed} ({driver})");
             machine.clocks = clocks;
         }
-        match self.asked.cold_l2 {
-            // The programs that were timed have refused a wrong variable.
-            true => {
-                let options = dml_cuda::Device::cpu()
-                    .with_environment()
-                    .map(|device| device.compile_options());
-                [
-                    kernel::TIMING,
-                    of_kernels(options.unwrap_or_default(), true),
-                ]
-                .concat()
-            }
-            false => timing.clone(),
+        if !self.asked.cold_l2 {
+            return timing.clone();
         }
+        // The programs that were timed have refused a wrong variable.
+        let device = dml_cuda::Device::cpu().with_environment();
+        let options = device.map(|device| device.compile_options());
+        let kernels = of_kernels(options.unwrap_or_default(), true);
+        format!("{}{kernels}", kernel::TIMING)
+    }
+}
+
+impl Printed {
+    /// The microseconds of the longest iteration, or of one that a clock can measure.
+    fn longest(&self) -> f64 {
+        let microseconds = self.dispatched.iter().flat_map(|timed| &timed.each);
+        microseconds.copied().fold(0.1, f64::max)
     }
 }
 
@@ -241,33 +242,30 @@ fn on_cpu(first: f64, iterations: u32, dispatches: u32) -> (u32, u32) {
     (iterations.min(most.max(CPU_LEAST_SAMPLES) + 1), dispatches)
 }
 
+/// Reads the lines of a process.
 fn read(text: &str) -> Result<Printed, String> {
-    let (mut device, mut dispatches) = Printed::default();
+    let mut printed = Printed::default();
     for line in text.lines() {
         match serde_json::from_str(line)
             .map_err(|error| format!("it printed '{}': {error}", shown(line)))?
         {
-            Event::Device(found) => device = found,
+            Event::Device(device) => printed.device = device,
             Event::Dispatch {
                 cpu_milliseconds,
                 gpu_milliseconds,
                 kernel,
             } => {
-                let each = if gpu_milliseconds.is_empty() {
-                    cpu_milliseconds
-                } else {
-                    gpu_milliseconds
-                };
-                let each = each
-                    .into_iter()
-                    .map(|milliseconds| milliseconds * 1e3)
-                    .collect();
-                dispatches.push(Dispatched { kernel, each });
+                let mut each = gpu_milliseconds;
+                if each.is_empty() {
+                    each = cpu_milliseconds;
+                }
+                each.iter_mut().for_each(|time| *time *= 1e3);
+                printed.dispatched.push(Dispatched { kernel, each });
             }
             Event::Other => {}
         }
     }
-    Ok((device, dispatches))
+    Ok(printed)
 }
 
 #[cfg(test)]
@@ -292,9 +290,9 @@ mod tests {
                 r#"{{"event":"dispatch","dispatchable":"x","cpu_milliseconds":{cpu},"gpu_milliseconds":{gpu}}}"#
             )
         };
-        let (_, timed) =
-            super::read(&[line("[3.0]", "[1.0, 2.0]"), line("[0.5]", "[]")].join("\n"))
-                .expect("lines");
+        let timed = super::read(&[line("[3.0]", "[1.0, 2.0]"), line("[0.5]", "[]")].join("\n"))
+            .expect("lines")
+            .dispatched;
         let dispatched = |each: &[f64]| super::Dispatched {
             kernel: String::new(),
             each: each.to_vec(),

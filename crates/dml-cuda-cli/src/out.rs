@@ -1,6 +1,7 @@
 //! Standard output: a full disk is an error, a closed pipe is not. Standard error: every failure is ignored.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use dml_cuda_model::text::{shown, shown_lines, shown_path, shown_whole};
@@ -33,6 +34,11 @@ pub fn with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), 
         }
         other => other.map_err(|error| format!("writing to standard output failed: {error}")),
     }
+}
+
+/// Puts the name of a file before an error.
+pub fn in_file(path: &Path) -> impl Fn(String) -> String + Copy + '_ {
+    move |error| format!("{}: {error}", shown_path(path))
 }
 
 /// `println!` that returns its error.

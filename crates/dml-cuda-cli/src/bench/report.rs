@@ -21,7 +21,7 @@ use clap::ValueEnum;
 use super::compare::{regressions, Allowed, Comparison, Row};
 use super::results::Results;
 use crate::options::{Report, ReportFormat};
-use crate::out::{self, complain, say, shown_lines, shown_path};
+use crate::out::{self, complain, in_file, say, shown_lines, shown_path};
 use crate::{output_file, schema};
 use text::Medium;
 
@@ -40,7 +40,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         (None, None) => ReportFormat::Table,
     };
     if let Some(path) = to {
-        check_output(path, options).map_err(|error| format!("{}: {error}", shown_path(path)))?;
+        check_output(path, options).map_err(in_file(path))?;
     }
     let comparison = Comparison::new(&files, options.threshold);
     let has_causes = |row: &Row| row.causes.iter().any(Option::is_some);
@@ -81,10 +81,8 @@ fn check_output(path: &Path, options: &Report) -> Result<(), String> {
 
 fn write(path: &Path, text: &str, options: &Report) -> Result<(), String> {
     let bytes = text.as_bytes();
-    output_file::write_result(path, bytes, options.overwrite, Results::is_at).map_err(|error| {
-        let saved = output_file::save_elsewhere(path, bytes);
-        format!("{}: {error}{saved}", shown_path(path))
-    })?;
+    output_file::write_result(path, bytes, options.overwrite, Results::is_at)
+        .map_err(|error| in_file(path)(error + &output_file::save_elsewhere(path, bytes)))?;
     say!("Report written to '{}'", shown_path(path))
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::suite;
 use super::work::Work;
 use crate::model::file;
-use crate::out::{shown, shown_path};
+use crate::out::{in_file, shown};
 use crate::schema;
 
 /// The version of the schema that this program writes and reads.
@@ -156,7 +156,7 @@ pub struct Output {
 impl Results {
     /// Reads and checks a run.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let failed = |error: String| format!("{}: {error}", shown_path(path));
+        let failed = in_file(path);
         let unreadable =
             |error: &dyn std::fmt::Display| failed(format!("the results cannot be read: {error}"));
         // A run may come through a pipe, but not without end.

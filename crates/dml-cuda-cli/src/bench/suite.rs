@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::work::{Mode, Work};
 use crate::options::Tier;
-use crate::out::{say, shown_path};
+use crate::out::{in_file, say, shown_path};
 use crate::{output_file, unfinished};
 
 /// A line of suite.jsonl. Names and order stay, so that results of older releases can be compared.
@@ -147,7 +147,7 @@ pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
         models = write_models(folder, tier)?;
         Ok(())
     })
-    .map_err(|error| format!("{}: {error}", shown_path(folder)))?;
+    .map_err(in_file(folder))?;
     say!(
         "Suite '{}' written to '{}': {models} models",
         id(Some(tier)),

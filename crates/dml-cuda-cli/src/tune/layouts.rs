@@ -14,7 +14,7 @@ use dml_cuda::{BufferTensorDesc, Device, OperatorDesc, ReverseSubsequencesDesc, 
 use serde::Deserialize;
 
 use crate::model::file;
-use crate::out::shown_path;
+use crate::out::in_file;
 use crate::schema;
 
 /// A reversal. Strides are in elements; `length_sizes` has 1 where a length is shared.
@@ -110,17 +110,17 @@ fn joined(numbers: &[u32]) -> String {
 /// Reads one layout per line, as JSON objects. Empty lines are skipped.
 pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
     let text = file::read_input(path, "").and_then(file::text);
-    let text = text.map_err(|error| format!("{}: {error}", shown_path(path)))?;
+    let text = text.map_err(|error| in_file(path)(error.to_string()))?;
     let mut layouts = Vec::new();
     for (n, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
         if !line.trim().is_empty() {
-            let layout = read_line(line)
-                .map_err(|error| format!("{}: line {n}: {error}", shown_path(path)))?;
+            let layout =
+                read_line(line).map_err(|error| in_file(path)(format!("line {n}: {error}")))?;
             layouts.push(layout);
         }
     }
     if layouts.is_empty() {
-        return Err(format!("{}: there are no layouts", shown_path(path)));
+        return Err(in_file(path)("there are no layouts".to_owned()));
     }
     Ok(layouts)
 }

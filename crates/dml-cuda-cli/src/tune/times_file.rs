@@ -5,7 +5,7 @@ use std::fs::{remove_file, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use crate::out::shown_path;
+use crate::out::{in_file, shown_path};
 use crate::output_file;
 
 /// The table, and the file if there is one.
@@ -58,7 +58,7 @@ impl<'a> TimesFile<'a> {
             return Ok(());
         };
         let saved = output_file::save_elsewhere(path, self.text.as_bytes());
-        Err(format!("{}: {error}{saved}", shown_path(path)))
+        Err(in_file(path)(error + &saved))
     }
 }
 

@@ -13,7 +13,7 @@ use super::{Answer, Runner};
 use crate::bench::results::Machine;
 use crate::bench::suite::{self, Case};
 use crate::options::Bench;
-use crate::out::shown_path;
+use crate::out::in_file;
 
 const TIMING: &str =
     "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
@@ -31,7 +31,7 @@ pub struct DxDispatch<'a> {
 
 impl<'a> DxDispatch<'a> {
     pub fn start(program: &Path, asked: &'a Bench) -> Result<Self, String> {
-        let failed = |error: String| format!("{}: {error}", shown_path(program));
+        let failed = in_file(program);
         let name = program.file_name().unwrap_or(program.as_os_str());
         let mut runner = Self {
             asked,

@@ -11,7 +11,7 @@
 use crate::bench::process;
 use crate::bench::results::Results;
 use crate::options::Bench;
-use crate::out::{complain, shown_path};
+use crate::out::{complain, in_file};
 use crate::output_file;
 
 pub struct ResultsFile<'a> {
@@ -40,7 +40,7 @@ impl<'a> ResultsFile<'a> {
 
     /// An error with the file's name.
     fn named(&self, error: String) -> String {
-        format!("{}: {error}", shown_path(&self.options.output))
+        in_file(&self.options.output)(error)
     }
 
     /// Writes the cases so far into a new file.

@@ -1,4 +1,5 @@
-//! The completions of shells and the manual pages, both from [`Options`].
+//! The completions of shells and the manual pages. Both are made from [`Options`], so that they never lack an option. What the
+//! crates for them do not get right for this program is corrected here, with the reason.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};

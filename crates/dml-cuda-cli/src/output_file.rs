@@ -1,5 +1,12 @@
-//! Writes files. A new file is complete or absent, even if writing fails or a signal ends the process. A file that is
-//! there is overwritten, so that the operating system keeps its owner, its mode and its links.
+//! Writes files of models, results files and reports.
+//!
+//! | under the name is | it is written | so that |
+//! | --- | --- | --- |
+//! | nothing | under another name, which it then changes | the file is complete or absent, even after a signal |
+//! | a file | over the older bytes | it keeps its owner, its mode and its links |
+//! | a pipe, a device | in place, once | its reader gets each byte once |
+//!
+//! If an older file is lost and the new one cannot be complete, the bytes are saved elsewhere, and the error says where.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -16,21 +23,22 @@ use crate::unfinished::{all_or_nothing, make_folder, unfinished};
 /// Describes an error of a file, with advice if another program may have it open. A file that does not exist is not
 /// open.
 fn with_advice(target: &Path) -> impl Fn(io::Error) -> String + '_ {
-    let is_open = |error: &io::Error| is_held(error) && target.exists();
-    let advice = "it may be open in another program, but must be closed there: ";
-    move |error| format!("{}{error}", if is_open(&error) { advice } else { "" })
+    move |error| match is_held(&error) && target.exists() {
+        true => format!("it may be open in another program, but must be closed there: {error}"),
+        false => error.to_string(),
+    }
 }
 
-/// Writes all bytes of a file, which need not be in memory at once. It is called again if the file cannot hold them.
+/// Writes all bytes of a file, which need not be in memory at once. It is called a second time to save them elsewhere.
 type Content<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
-/// Writes the file of a model. Makes missing folders. Refuses to replace a run.
+/// Writes the file of a model. Makes missing folders. Refuses to replace a results file.
 pub fn write(path: &Path, content: Content) -> Result<(), String> {
     let there = what_is_at(path)?;
     if is_named_pipe(path) {
         return Err("it is a named pipe, but must be a file".to_owned());
     }
-    if there == There::File && holds(path, schema::is_run) {
+    if there == There::File && holds(path, schema::is_results) {
         return Err(
             "it is a results file, which only --overwrite replaces; choose another name".to_owned(),
         );
@@ -47,14 +55,14 @@ pub fn write(path: &Path, content: Content) -> Result<(), String> {
     })
 }
 
-/// Writes a run or a report, a new file or over an older one. `is_run` says whether a file is a run.
+/// Writes a results file or a report, a new one or over an older one. `is_results` says whether a file is a results file.
 pub fn write_result(
     path: &Path,
     bytes: &[u8],
     overwrite: bool,
-    is_run: fn(&Path) -> bool,
+    is_results: fn(&Path) -> bool,
 ) -> Result<(), String> {
-    let there = may_write_result(path, overwrite, is_run)?;
+    let there = may_write_result(path, overwrite, is_results)?;
     let content: Content = &|file| file.write_all(bytes);
     all_or_nothing(|| put(path, there, content).map_err(with_advice(path)))
 }
@@ -72,44 +80,47 @@ pub fn save_elsewhere(path: &Path, bytes: &[u8]) -> String {
 }
 
 fn save_content_elsewhere(path: &Path, content: Content) -> String {
-    let name = format!(
-        "-{}",
-        path.file_name().unwrap_or_default().to_string_lossy()
-    );
-    let beside = (!is_stream(path)).then(|| whole(folder(path)));
-    let saved = beside
-        .into_iter()
-        .chain([std::env::temp_dir()])
-        .find_map(|folder| {
-            let mut file = tempfile::Builder::new()
-                .prefix("dml-cuda-")
-                .suffix(&name)
-                .tempfile_in(folder)
-                .ok()?;
-            content(file.as_file_mut()).ok()?;
-            Some(file.keep().ok()?.1)
-        });
-    // Without the mark of long paths.
-    let shown = |path: PathBuf| shown_path(&path).trim_start_matches(r"\\?\").to_owned();
-    saved.map_or_else(String::new, |path| {
-        format!("; it is saved as {}", shown(path))
-    })
+    let mut folders = vec![std::env::temp_dir()];
+    if !is_stream(path) {
+        folders.insert(0, whole(folder(path)));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    for folder in folders {
+        if let Some(saved) = save_in(&folder, &name, content) {
+            // Without the mark of long paths.
+            let shown = shown_path(&saved);
+            return format!("; it is saved as {}", shown.trim_start_matches(r"\\?\"));
+        }
+    }
+    String::new()
+}
+
+/// Saves a new file whose name ends in `name`. None if the folder or its disk cannot take it.
+fn save_in(folder: &Path, name: &str, content: Content) -> Option<PathBuf> {
+    let mut file = tempfile::Builder::new()
+        .prefix("dml-cuda-")
+        .suffix(&format!("-{name}"))
+        .tempfile_in(folder)
+        .ok()?;
+    content(file.as_file_mut()).ok()?;
+    let (_, path) = file.keep().ok()?;
+    Some(path)
 }
 
 /// Fails if a result's folder is not there: it may be misspelt, so no result makes one.
 pub fn has_folder(path: &Path) -> Result<(), String> {
     let folder = folder(path);
-    folder
-        .is_dir()
-        .then_some(())
-        .ok_or_else(|| format!("the folder {} is not there", shown_path(folder)))
+    match folder.is_dir() {
+        true => Ok(()),
+        false => Err(format!("the folder {} is not there", shown_path(folder))),
+    }
 }
 
-/// Fails if a run or a report may not be written there: to no folder, or over a file that is neither of them.
+/// Fails if a results file or a report may not be written there: to no folder, or over a file that is neither of them.
 fn may_write_result(
     path: &Path,
     overwrite: bool,
-    is_run: fn(&Path) -> bool,
+    is_results: fn(&Path) -> bool,
 ) -> Result<There, String> {
     let there = what_is_at(path)?;
     has_folder(path)?;
@@ -123,7 +134,7 @@ fn may_write_result(
     }
     // Open, it stays readable until it is known for what it is.
     let _open = open(path).map_err(with_advice(path))?;
-    if !is_run(path) && !holds(path, schema::is_report) {
+    if !is_results(path) && !holds(path, schema::is_report) {
         return Err(
             "it is neither a results file nor a report, which is all that --overwrite replaces"
                 .to_owned(),
@@ -137,9 +148,9 @@ fn may_write_result(
 pub fn can_write_result(
     path: &Path,
     overwrite: bool,
-    is_run: fn(&Path) -> bool,
+    is_results: fn(&Path) -> bool,
 ) -> Result<(), String> {
-    match may_write_result(path, overwrite, is_run)? {
+    match may_write_result(path, overwrite, is_results)? {
         There::Stream => Ok(()),
         There::File => OpenOptions::new()
             .write(true)
@@ -147,12 +158,11 @@ pub fn can_write_result(
             .map(drop)
             .map_err(with_advice(path)),
         There::Nothing => {
-            let made = tempfile::tempfile_in(folder(path)).map(drop);
+            let folder = folder(path);
+            let made = tempfile::tempfile_in(folder).map(drop);
             made.map_err(|error| {
-                format!(
-                    "no file can be made in the folder {}: {error}",
-                    shown_path(folder(path))
-                )
+                let folder = shown_path(folder);
+                format!("no file can be made in the folder {folder}: {error}")
             })
         }
     }
@@ -203,12 +213,8 @@ enum There {
 
 /// What is under a name. Fails if it may not be written.
 fn what_is_at(path: &Path) -> Result<There, String> {
-    if path
-        .as_os_str()
-        .as_encoded_bytes()
-        .last()
-        .is_some_and(|&last| std::path::is_separator(last.into()))
-    {
+    let last = path.as_os_str().as_encoded_bytes().last();
+    if last.is_some_and(|&last| std::path::is_separator(last.into())) {
         return Err("it is a folder, but must be a file".to_owned());
     }
     // Windows finds its devices, such as NUL and CON, in every folder.
@@ -227,17 +233,19 @@ fn what_is_at(path: &Path) -> Result<There, String> {
     }
 }
 
+/// Whether the text of a file is of some kind.
 fn holds(target: &Path, is_it: fn(&str) -> bool) -> bool {
     read_regular(target)
         .and_then(text)
         .is_ok_and(|text| is_it(&text))
 }
 
+/// The folder of a file, which is `.` for a bare name.
 fn folder(target: &Path) -> &Path {
-    target
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// A folder's whole path: on Windows with the mark by which it may be longer than 260 characters, elsewhere as it is
@@ -251,6 +259,7 @@ fn whole(folder: &Path) -> PathBuf {
     found.unwrap_or_else(|_| folder.to_owned())
 }
 
+/// Writes the bytes in the way that suits what is there.
 fn put(path: &Path, there: There, content: Content) -> io::Result<()> {
     match there {
         There::Nothing => create(path, content),

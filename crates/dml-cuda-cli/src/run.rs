@@ -34,31 +34,24 @@ pub fn run_models(options: &Options) -> Result<ExitCode, String> {
     for option in &options.ignored {
         complain!("NOTE: --{option} has no meaning here");
     }
-    let mut models = options
+    let models: Vec<&PathBuf> = options
         .model
         .iter()
         .chain(&options.positional_model)
-        .chain(&options.more_models);
-    let first = models.next();
-    let further: Vec<&PathBuf> = models.collect();
+        .chain(&options.more_models)
+        .collect();
     if options.show_dependencies {
         show_dependencies(options.format)?;
     }
     if options.show_adapters {
         show_adapters(options.format)?;
     }
-    let Some(path) = first else {
-        return match options.show_adapters || options.show_dependencies {
-            true => Ok(ExitCode::SUCCESS),
-            false => Err("no model is given".to_owned()),
-        };
-    };
-    match further.first() {
-        None => run_one(path, options),
-        Some(_) if options.validate => {
-            Ok(validate_each(&[&[path], &further[..]].concat(), options))
-        }
-        Some(second) => Err(format!(
+    match &models[..] {
+        [] if options.show_adapters || options.show_dependencies => Ok(ExitCode::SUCCESS),
+        [] => Err("no model is given".to_owned()),
+        [path] => run_one(path, options),
+        several if options.validate => Ok(validate_each(several, options)),
+        [_, second, ..] => Err(format!(
             "{} is a second model, but a run takes one; --validate checks several",
             shown_path(second)
         )),

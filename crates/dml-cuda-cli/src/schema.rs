@@ -1,4 +1,10 @@
-//! Marks that tell runs and reports from other files.
+//! Marks by which results files and reports are told from other files.
+//!
+//! `--overwrite` must never destroy a file of something else, so that this program only writes over what it knows:
+//!
+//! - A results file is JSON with a `schema`, a number that grows when the format changes.
+//! - A report of any format has a mark, `dml-cuda-report:` and a checksum of the report's text without the mark. A report that
+//!   somebody has edited no longer has its checksum, and is kept.
 
 use std::cmp::Ordering;
 
@@ -13,13 +19,10 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
     struct Versioned {
         schema: u32,
     }
-    let unreadable = |error| {
-        format!(
-            "it is not JSON with a schema: {}",
-            shown(&plain_message(&error))
-        )
-    };
-    let Versioned { schema } = serde_json::from_str(text).map_err(unreadable)?;
+    let Versioned { schema } = serde_json::from_str(text).map_err(|error| {
+        let why = plain_message(&error);
+        format!("it is not JSON with a schema: {}", shown(&why))
+    })?;
     let release = match schema.cmp(&known) {
         Ordering::Less => "an older",
         Ordering::Equal => return Ok(()),
@@ -56,8 +59,8 @@ pub fn plain_message(error: &serde_json::Error) -> String {
         .fold(error.to_string(), |text, (from, to)| text.replace(from, to))
 }
 
-/// Whether a text may be a run, of any version: no model replaces it.
-pub fn is_run(text: &str) -> bool {
+/// Whether a text may be a results file, of any version. No file of a model replaces one.
+pub fn is_results(text: &str) -> bool {
     text.trim_start_matches('\u{feff}')
         .trim_start()
         .starts_with('{')
@@ -66,11 +69,11 @@ pub fn is_run(text: &str) -> bool {
 
 /// FNV-1a, in hexadecimal digits.
 pub fn checksum(bytes: impl IntoIterator<Item = u8>) -> String {
-    let add = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!(
-        "{:016x}",
-        bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, add)
-    )
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    for byte in bytes {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:016x}")
 }
 
 const BEGIN_OF_MARK: &str = "dml-cuda-report:";
@@ -81,13 +84,9 @@ pub const MARK: &str = "dml-cuda-report:0000000000000000";
 /// The mark by which a report of any format is recognized, unless it was edited: the checksum of all other ASCII
 /// characters except spaces. It outlives other line ends, byte order marks and wrong encodings.
 fn mark(report: &str, place: &str) -> String {
-    BEGIN_OF_MARK.to_owned()
-        + &checksum(
-            report
-                .replace(place, "")
-                .bytes()
-                .filter(u8::is_ascii_graphic),
-        )
+    let text = report.replace(place, "");
+    let checksum = checksum(text.bytes().filter(u8::is_ascii_graphic));
+    format!("{BEGIN_OF_MARK}{checksum}")
 }
 
 /// A complete report with its mark.
@@ -97,9 +96,15 @@ pub fn marked(report: &str) -> String {
 
 /// Whether a text is empty, or a report as it was written.
 pub fn is_report(text: &str) -> bool {
-    let at_places = text
-        .match_indices(BEGIN_OF_MARK)
-        .filter_map(|(at, _)| text.get(at..at + MARK.len()));
-    text.trim_matches('\u{feff}').trim().is_empty()
-        || at_places.take(9).any(|place| mark(text, place) == place)
+    if text.trim_matches('\u{feff}').trim().is_empty() {
+        return true;
+    }
+    // Other marks may be in labels. More than a few are not worth the time.
+    for (at, _) in text.match_indices(BEGIN_OF_MARK).take(9) {
+        let place = text.get(at..at + MARK.len());
+        if place.is_some_and(|place| mark(text, place) == place) {
+            return true;
+        }
+    }
+    false
 }

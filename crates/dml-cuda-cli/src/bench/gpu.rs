@@ -1,5 +1,13 @@
 //! Times work on a GPU, in a graph or queued, and does the plain work that dispatches are compared with: the driver's
 //! copies and fills, and the kernels of plain.ptx.
+//!
+//! Plain work says how fast a dispatch could be at best. What is fastest depends on the size and the GPU, so that several
+//! kinds are timed in several ways, and the fastest counts:
+//!
+//! ```text
+//! kinds   Copy, Fill   the driver's        Store, Swap, Empty   kernels
+//! ways    InGraph      as a CUDA graph     Queued               one by one
+//! ```
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};
@@ -94,7 +102,7 @@ pub struct Memory<'a> {
 }
 
 impl Gpu {
-    /// The samples of plain work of the kind and way with the least median.
+    /// The samples of the kind and way with the lowest median.
     pub fn fastest(
         &self,
         memory: &Memory,
@@ -102,18 +110,19 @@ impl Gpu {
         ways: &[Way],
         times: &Repeated,
     ) -> Result<Samples> {
-        let each = kinds.iter().flat_map(|kind| {
-            ways.iter()
-                .map(|way| self.sample(memory, *kind, *way, times))
-        });
-        let all = each.collect::<Result<Vec<_>>>()?;
-        let time = |samples: &Samples| median(&samples.gpu);
-        Ok(all
+        let mut all = Vec::new();
+        for kind in kinds {
+            for way in ways {
+                all.push(self.sample(memory, *kind, *way, times)?);
+            }
+        }
+        let fastest = all
             .into_iter()
-            .min_by(|a, b| time(a).total_cmp(&time(b)))
-            .unwrap_or_default())
+            .min_by(|a, b| median(&a.gpu).total_cmp(&median(&b.gpu)));
+        Ok(fastest.unwrap_or_default())
     }
 
+    /// Times one kind in one way.
     fn sample(&self, memory: &Memory, kind: Kind, way: Way, times: &Repeated) -> Result<Samples> {
         let queue = |stream| self.queue(memory, kind, times.repeat, stream);
         if way == Way::Queued {
@@ -142,37 +151,37 @@ impl Gpu {
             Kind::Empty => (Some(c"empty"), 1),
         };
         let blocks = (bytes / share).max(1);
-        let (length, size_in_bytes) = (
-            blocks * share,
-            from.iter().chain(to).map(Buffer::size_in_bytes).min(),
-        );
-        if let Some(size_in_bytes) = size_in_bytes.filter(|size| *size < length) {
-            return Err(BufferError::OutOfRange {
-                offset: 0,
-                length,
-                size_in_bytes,
+        let length = blocks * share;
+        for buffer in from.iter().chain(to) {
+            let size_in_bytes = buffer.size_in_bytes();
+            if size_in_bytes < length {
+                return Err(BufferError::OutOfRange {
+                    offset: 0,
+                    length,
+                    size_in_bytes,
+                }
+                .into());
             }
-            .into());
         }
-        // SAFETY: the module is loaded.
-        let find =
-            |entry: &CStr| unsafe { module::get_function(self.kernels.module, entry.to_owned()) };
         let kernel = entry
-            .map(find)
+            .map(|entry| self.kernels.find(entry))
             .transpose()
             .map_err(failed("loading plain.ptx"))?;
         for n in 0..repeat as usize {
-            let address =
-                |buffers: &[Buffer]| buffers[n % buffers.len()].raw().unwrap_or_default().0;
-            let mut words = [address(to), if kind == Kind::Swap { length / 2 } else { 1 }];
+            // The distance of both halves, or the byte that is stored.
+            let word = if kind == Kind::Swap { length / 2 } else { 1 };
+            let mut words = [address(to, n), word];
             // SAFETY: the context is current, and the stream is the device's. The buffers are large enough. They wait
             // for the work before they are freed, and the kernels stay as long. A kernel takes one structure of two
             // words.
             let queued = unsafe {
                 match kernel {
-                    None if kind == Kind::Copy => {
-                        result::memcpy_dtod_async(words[0], address(from), bytes as usize, stream)
-                    }
+                    None if kind == Kind::Copy => result::memcpy_dtod_async(
+                        words[0],
+                        address(from, n),
+                        bytes as usize,
+                        stream,
+                    ),
                     None => result::memset_d8_async(words[0], 1, bytes as usize, stream),
                     Some(kernel) => {
                         let mut parameters = [words.as_mut_ptr().cast()];
@@ -191,6 +200,18 @@ impl Gpu {
         }
         Ok(())
     }
+}
+
+impl Kernels {
+    fn find(&self, entry: &CStr) -> Result<sys::CUfunction, DriverError> {
+        // SAFETY: the module is loaded.
+        unsafe { module::get_function(self.module, entry.to_owned()) }
+    }
+}
+
+/// The address of the buffer whose turn it is.
+fn address(buffers: &[Buffer], n: usize) -> u64 {
+    buffers[n % buffers.len()].raw().unwrap_or_default().0
 }
 
 /// Describes a failure of the driver.

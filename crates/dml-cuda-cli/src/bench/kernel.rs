@@ -1,10 +1,18 @@
-//! The hidden command that times one of the bench's cases in this process: a baseline, or with a cold L2 a case next to
-//! its own baseline, whose result it checks.
+//! The hidden command `dml-cuda kernel NAME`, by which `bench` times one of its cases in a process of its own: a baseline,
+//! or with a cold L2 a case next to its own baseline, whose result it checks.
+//!
+//! A cold L2 is what a kernel meets in a program that did something else before. Tensors that would fit into the cache have
+//! two sets of buffers that take turns, so that each dispatch pushes the other set's bytes out of it:
+//!
+//! ```text
+//! dispatch   0      1      2      3
+//! buffers    set 0  set 1  set 0  set 1
+//! ```
 
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
-use dml_cuda::{BindingTable, Buffer, BufferBinding, CompiledOperator, Device, Stream};
+use dml_cuda::{BindingTable, Buffer, BufferBinding, CompiledOperator, Device, Graph, Stream};
 
 use super::gpu::{Gpu, Kind, Memory, Way};
 use super::suite::{self, random, Case};
@@ -13,13 +21,13 @@ use crate::options::Repeated;
 use crate::run::events;
 use crate::run::samples::{Result, Samples};
 
-/// How samples are taken, as a run says it.
+/// How samples are taken, as a results file says it.
 pub const TIMING: &str =
     "events on the GPU around the launches of an iteration, one CUDA graph where a launch moves less than 32 MiB; \
     a cold L2 where the tensors are of more than 8 MiB; random data, and results are checked";
 
-/// Launches that move fewer bytes are one graph: queued one by one they would wait for the host, which takes 3
-/// microseconds each.
+/// Launches that move fewer bytes are one graph: queued one by one they would wait for the host, which needs 3
+/// microseconds for each.
 const IN_GRAPH: u64 = 1 << 25;
 
 /// Tensors of these many bytes have two sets of buffers, which take turns: smaller ones stay in the L2, as their users
@@ -35,7 +43,7 @@ const SMALL: u64 = 1 << 20;
 /// Kernels move whole thread blocks' shares, and the driver as much.
 const SHARE: u64 = 1 << 14;
 
-/// Times the case, and prints what a run with `--format json` prints, a case's own baseline last. `open` opens a GPU,
+/// Times the case, and prints what a model with `--format json` prints, a case's own baseline last. `open` opens a GPU,
 /// or for a baseline any device.
 pub fn time(
     name: &str,
@@ -52,19 +60,15 @@ pub fn time(
         .as_ref()
         .ok_or_else(|| format!("the case '{name}' is compared, but must be one that is timed"))?;
     events::line(&events::device(device, true, device.compile_options()))?;
-    let tell = |samples: &Samples, kernel: &str| {
-        events::line(&events::dispatched(name, samples, times.repeat, kernel))
+    let timed = match work.mode.is_baseline() {
+        true => {
+            baseline(work, is_cold, times, device).map(|samples| vec![(samples, String::new())])
+        }
+        false => next_to_its_baseline(case, work, times, device),
     };
-    if work.mode.is_baseline() {
-        tell(
-            &baseline(work, is_cold, times, device).map_err(|error| error.to_string())?,
-            "",
-        )?;
-    } else {
-        let timed =
-            next_to_its_baseline(case, work, times, device).map_err(|error| error.to_string())?;
-        tell(&timed.samples, &timed.kernel)?;
-        tell(&timed.baseline, "")?;
+    for (samples, kernel) in timed.map_err(|error| error.to_string())? {
+        let event = events::dispatched(name, &samples, times.repeat, &kernel);
+        events::line(&event)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -93,20 +97,16 @@ fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Re
         (false, false) => &[Kind::Fill],
         (false, true) => &[Kind::Fill, Kind::Store],
     };
-    gpu.fastest(
-        &Memory {
-            from: &from,
-            to: &to,
-            bytes,
-        },
-        kinds,
-        &[Way::InGraph, Way::Queued],
-        times,
-    )
+    let memory = Memory {
+        from: &from,
+        to: &to,
+        bytes,
+    };
+    gpu.fastest(&memory, kinds, &[Way::InGraph, Way::Queued], times)
 }
 
-/// The memory that a baseline on the CPU reads, which a fill does not, and writes. It is touched, because untouched
-/// pages would all be one page of zeros.
+/// The memory that a baseline on the CPU reads, and that it writes. A fill reads nothing. All of it is written before,
+/// because pages that were never written would all be one page of zeros.
 fn memory_on_cpu(work: &Work) -> Result<(Vec<u8>, Vec<u8>)> {
     let bytes = usize::try_from(work.bytes)?;
     let read = if work.mode == Mode::BaselineOfCopies {
@@ -127,65 +127,70 @@ fn plain_on_cpu(from: &[u8], to: &mut [u8]) {
     std::hint::black_box(to);
 }
 
-/// A case that was timed next to plain work on its memory.
-struct NextToBaseline {
-    kernel: String,
-    samples: Samples,
-    baseline: Samples,
-}
-
+/// Times a case between two plain works on its memory. Returns the samples of the case with its kernel, and those of its
+/// baseline.
 fn next_to_its_baseline(
     case: &Case,
     work: &Work,
     times: &Repeated,
     device: &Device,
-) -> Result<NextToBaseline> {
+) -> Result<Vec<(Samples, String)>> {
     let lengths = case.lengths();
     let (moved, total) = (work.bytes, case.output_bytes());
-    let sets = if TWO_SETS.contains(&total) { 2 } else { 1 };
-    let sets = (0..sets)
-        .map(|_| Bound::new(case, device, &lengths))
-        .collect::<Result<Vec<_>>>()?;
+    let mut sets = vec![Bound::new(case, device, &lengths)?];
+    if TWO_SETS.contains(&total) {
+        sets.push(Bound::new(case, device, &lengths)?);
+    }
     let gpu = Gpu::new(device)?;
-    let stream = &gpu.stream;
-    let way = if moved < IN_GRAPH {
-        Way::InGraph
-    } else {
-        Way::Queued
+    let (mut graph, way) = match moved < IN_GRAPH {
+        true => (
+            Some(device.record_graph(in_turn(&sets, times))?),
+            Way::InGraph,
+        ),
+        false => (None, Way::Queued),
     };
-    let all = || {
-        sets.iter()
-            .map(|set| &set.table)
-            .cycle()
-            .take(times.repeat as usize)
-    };
-    let mut graph = (way == Way::InGraph)
-        .then(|| device.record_graph(all()))
-        .transpose()?;
-    let queue = || Ok(all().try_for_each(|table| table.dispatch(stream))?);
-    let mut dispatched = || Samples::take(times, stream, graph.as_mut(), queue);
     // A GPU that waited has lower clocks: nothing is timed until they are up.
-    dispatched()?;
+    sample(&sets, graph.as_mut(), times, &gpu.stream)?;
     let (kinds, bytes) = plain(work.mode, moved, total);
     let from: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
     let to: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
-    let baseline = gpu.fastest(
-        &Memory {
-            from: &from,
-            to: &to,
-            bytes,
-        },
-        kinds,
-        &[way],
-        times,
+    let memory = Memory {
+        from: &from,
+        to: &to,
+        bytes,
+    };
+    let baseline = gpu.fastest(&memory, kinds, &[way], times)?;
+    let samples = sample(&sets, graph.as_mut(), times, &gpu.stream)?;
+    check(
+        &sets,
+        &Bound::new(case, &Device::cpu(), &lengths)?,
+        &gpu.stream,
     )?;
-    let timed = dispatched()?;
-    check(&sets, &Bound::new(case, &Device::cpu(), &lengths)?, stream)?;
     let kernel = events::kernel_of(&sets[0].operator, work.mode == Mode::InPlace);
-    Ok(NextToBaseline {
-        kernel,
-        samples: timed,
-        baseline,
+    Ok(vec![(samples, kernel), (baseline, String::new())])
+}
+
+/// The dispatches of an iteration: the sets take turns.
+fn in_turn<'a>(
+    sets: &'a [Bound],
+    times: &Repeated,
+) -> impl Iterator<Item = &'a BindingTable> + Clone {
+    let tables = sets.iter().map(|set| &set.table);
+    tables.cycle().take(times.repeat as usize)
+}
+
+/// Times the dispatches, as a graph or queued.
+fn sample(
+    sets: &[Bound],
+    graph: Option<&mut Graph>,
+    times: &Repeated,
+    stream: &Stream,
+) -> Result<Samples> {
+    Samples::take(times, stream, graph, || {
+        for table in in_turn(sets, times) {
+            table.dispatch(stream)?;
+        }
+        Ok(())
     })
 }
 
@@ -217,30 +222,20 @@ struct Bound {
 impl Bound {
     fn new(case: &Case, device: &Device, lengths: &[u32]) -> Result<Self> {
         let operator = device.compile_operator(&device.create_operator(case.desc()?)?)?;
-        let random = || {
-            // There is room for the misalignment.
-            let buffer = device.create_buffer(case.output_bytes() + 256)?;
-            write_random_bytes(&buffer).map(|()| buffer)
-        };
-        let range = |buffer: &Buffer| {
-            BufferBinding::range(
-                buffer,
-                case.misaligned,
-                buffer.size_in_bytes() - case.misaligned,
-            )
-        };
-        let output = random()?;
+        let output = random_buffer(case, device)?;
         let is_fill = lengths.is_empty();
-        let input = (!is_fill && !case.is_in_place()).then(random).transpose()?;
-        let mut inputs = Vec::new();
+        let (mut input, mut inputs) = (None, Vec::new());
         if !is_fill {
+            if !case.is_in_place() {
+                input = Some(random_buffer(case, device)?);
+            }
             let lengths = device.create_buffer_from(lengths)?;
             inputs = vec![
-                range(input.as_ref().unwrap_or(&output)),
+                misaligned(case, input.as_ref().unwrap_or(&output)),
                 BufferBinding::whole(&lengths),
             ];
         }
-        let table = operator.bind_at_elements(&inputs, range(&output))?;
+        let table = operator.bind_at_elements(&inputs, misaligned(case, &output))?;
         Ok(Self {
             input,
             output,
@@ -248,6 +243,18 @@ impl Bound {
             table,
         })
     }
+}
+
+/// A buffer of random bytes, with room for the misalignment.
+fn random_buffer(case: &Case, device: &Device) -> Result<Buffer> {
+    let buffer = device.create_buffer(case.output_bytes() + 256)?;
+    write_random_bytes(&buffer)?;
+    Ok(buffer)
+}
+
+fn misaligned(case: &Case, buffer: &Buffer) -> BufferBinding {
+    let length = buffer.size_in_bytes() - case.misaligned;
+    BufferBinding::range(buffer, case.misaligned, length)
 }
 
 /// Dispatches once more, and compares every byte of the outputs with what a CPU makes of the same bytes.
@@ -265,11 +272,8 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
             set.output.read(at, found)?;
             on_cpu.output.read(at, required)?;
             if found != required {
-                let n = found
-                    .iter()
-                    .zip(&*required)
-                    .take_while(|(a, b)| a == b)
-                    .count();
+                let equal = found.iter().zip(&*required).take_while(|(a, b)| a == b);
+                let n = equal.count();
                 let (at, found, required) = (at + n as u64, found[n], required[n]);
                 return Err(format!(
                     "byte {at} of the output is {found:#04x}, but must be {required:#04x}"

@@ -1,4 +1,7 @@
-//! Describes the machine of a run.
+//! Describes the machine that a bench runs on, for a reader who asks months later what was timed.
+//!
+//! Everything is optional: a fact that this machine does not tell is an empty text. The clocks of a GPU are read while it
+//! works, because an idle GPU lowers them.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,42 +11,56 @@ use super::results::Machine;
 
 /// The machine as this process sees it, and the command line without folders.
 pub fn host() -> Machine {
-    let file_name = |word: String| match word.rsplit(['/', '\\']).next().unwrap_or_default() {
-        name if name.contains(' ') || name.is_empty() => format!("\"{name}\""),
-        name => name.to_owned(),
-    };
     let words: Vec<String> = std::env::args_os()
-        .map(|word| file_name(word.to_string_lossy().into_owned()))
+        .map(|word| file_name(&word.to_string_lossy()))
         .collect();
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let (processors, release) = (read("/proc/cpuinfo"), read("/etc/os-release"));
-    let processor = processors.lines().find_map(|line| {
-        line.strip_prefix("model name")?
-            .split_once(": ")
-            .map(|(_, name)| name)
-    });
-    let windows = std::env::var("PROCESSOR_IDENTIFIER").ok();
-    let processor = processor
-        .or(windows.as_deref())
-        .unwrap_or(std::env::consts::ARCH);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let system = release
-        .lines()
-        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
-        .map(|name| name.trim_matches('"'));
-    // Such as `Microsoft Windows [Version 10.0.20348.4]`.
-    let version = cfg!(windows)
-        .then(|| printed(Command::new("cmd").args(["/c", "ver"])))
-        .flatten();
-    let system = system
-        .or(version.as_deref().map(str::trim))
-        .filter(|name| !name.is_empty());
     Machine {
-        host: format!("{processor}, {cores} cores"),
-        operating_system: system.unwrap_or(std::env::consts::OS).to_owned(),
+        host: format!("{}, {cores} cores", processor()),
+        operating_system: operating_system(),
         date: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
         command: words.join(" "),
         ..Machine::default()
+    }
+}
+
+/// A word of the command line without its folders, in quotes if it would look like several words.
+fn file_name(word: &str) -> String {
+    match word.rsplit(['/', '\\']).next().unwrap_or_default() {
+        name if name.contains(' ') || name.is_empty() => format!("\"{name}\""),
+        name => name.to_owned(),
+    }
+}
+
+/// The processor's name as Linux or Windows knows it, or else its architecture.
+fn processor() -> String {
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    for line in processors.lines() {
+        if let Some((_, name)) = line
+            .strip_prefix("model name")
+            .and_then(|rest| rest.split_once(": "))
+        {
+            return name.to_owned();
+        }
+    }
+    std::env::var("PROCESSOR_IDENTIFIER").unwrap_or(std::env::consts::ARCH.to_owned())
+}
+
+/// The name and version of the operating system, or else its name.
+fn operating_system() -> String {
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let mut name = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
+        .map(|name| name.trim_matches('"').to_owned());
+    if name.is_none() && cfg!(windows) {
+        // Such as `Microsoft Windows [Version 10.0.20348.4]`.
+        let version = printed(Command::new("cmd").args(["/c", "ver"]));
+        name = version.map(|version| version.trim().to_owned());
+    }
+    match name {
+        Some(name) if !name.is_empty() => name,
+        _ => std::env::consts::OS.to_owned(),
     }
 }
 
@@ -54,10 +71,10 @@ pub fn nvidia(pci: &str, work: impl FnOnce() + Send) -> Option<[String; 3]> {
         "--query-gpu=clocks.sm,clocks.mem,clocks.max.sm,driver_version,name",
         "--format=csv,noheader",
     ];
-    let ask = || {
-        printed(Command::new("nvidia-smi").args(query).args(["-i", pci]))
-            .filter(|_| !pci.is_empty())
-    };
+    if pci.is_empty() {
+        return None;
+    }
+    let ask = || printed(Command::new("nvidia-smi").args(query).args(["-i", pci]));
     let mut said = vec![ask()?];
     std::thread::scope(|scope| {
         // Without a thread, the clocks are those of an idle GPU.
@@ -68,23 +85,21 @@ pub fn nvidia(pci: &str, work: impl FnOnce() + Send) -> Option<[String; 3]> {
             said.extend(ask());
         }
     });
-    let clock = |text: &String| {
-        text.split(' ')
-            .next()
-            .and_then(|megahertz| megahertz.parse::<u32>().ok())
+    let highest = said.iter().max_by_key(|text| megahertz(text))?;
+    let values: Vec<&str> = highest.trim().splitn(5, ", ").collect();
+    let [sm, memory, most, driver, name] = values[..] else {
+        return None;
     };
-    let highest = said.iter().max_by_key(|text| clock(text))?;
-    let [sm, memory, most, driver, name] = highest
-        .trim()
-        .splitn(5, ", ")
-        .collect::<Vec<_>>()
-        .try_into()
-        .ok()?;
     Some([
         name.to_owned(),
         driver.to_owned(),
         format!("SM {sm} of at most {most}, memory {memory}"),
     ])
+}
+
+/// The clock at the beginning of a line such as `1980 MHz, 2619 MHz, …`.
+fn megahertz(text: &str) -> Option<u32> {
+    text.split(' ').next()?.parse().ok()
 }
 
 /// The adapters that Windows names, with their drivers.
@@ -95,6 +110,7 @@ pub fn windows_adapters() -> Option<String> {
     Some(text.lines().map(str::trim).collect::<Vec<_>>().join("; "))
 }
 
+/// What a program prints, if it is there and succeeds.
 fn printed(command: &mut Command) -> Option<String> {
     let ended = process::run_to_end(command, Duration::from_secs(60))
         .ok()

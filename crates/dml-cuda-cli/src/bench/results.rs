@@ -1,4 +1,13 @@
-//! A run: samples of cases, outputs of small models, and what ran. docs/benchmark.md describes the file.
+//! A results file: samples of cases, outputs of small models, and what ran. docs/benchmark.md describes the format.
+//!
+//! ```text
+//! { "schema": 2, "label", "machine": { … }, "timing", "samples", "planned", "notes", "suite",
+//!   "cases":   [ { "case", "type", "mode", "bytes", "model", "dispatches", "each": [µs, …] }, … ],
+//!   "outputs": { name: { "model", "bytes": "hexadecimal digits" } } }
+//! ```
+//!
+//! Results files are kept for years and compared across releases. A member that is added later has a default, and the schema's
+//! number grows only if an older release could misread a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,6 +23,7 @@ use crate::schema;
 /// The version of the schema that this program writes and reads.
 pub const SCHEMA: u32 = 2;
 
+/// The content of a results file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(expecting = "an object")]
 pub struct Results {
@@ -21,7 +31,7 @@ pub struct Results {
     /// The name of its file, without folder and ending.
     #[serde(skip)]
     pub file: String,
-    /// The run's name in reports.
+    /// Its name in reports.
     pub label: String,
     pub machine: Machine,
     /// How the samples were taken.
@@ -29,7 +39,7 @@ pub struct Results {
     /// Samples of a case; 0 if unknown.
     #[serde(default)]
     pub samples: u32,
-    /// Cases and outputs that the run should have; 0 if unknown. A run with fewer was interrupted.
+    /// Cases and outputs that there should be; 0 if unknown. A bench with fewer was interrupted.
     #[serde(default)]
     pub planned: usize,
     /// Notes for readers.
@@ -116,10 +126,8 @@ impl Outcome {
     /// Adds what a second time found.
     pub fn add(&mut self, later: Self) {
         match (self, later) {
-            (Self::Each(samples), Self::Each(more))
-            | (Self::Medians(samples), Self::Medians(more)) => {
-                samples.extend(more);
-            }
+            (Self::Each(samples), Self::Each(later))
+            | (Self::Medians(samples), Self::Medians(later)) => samples.extend(later),
             // What fails once has failed.
             (earlier, failed @ Self::Error(_)) => *earlier = failed,
             _ => {}
@@ -154,45 +162,45 @@ pub struct Output {
 }
 
 impl Results {
-    /// Reads and checks a run.
+    /// Reads and checks a results file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = in_file(path);
-        let unreadable =
-            |error: &dyn std::fmt::Display| failed(format!("the results cannot be read: {error}"));
-        // A run may come through a pipe, but not without end.
+        // It may come through a pipe, but not without end.
         let text = file::read_input(path, "")
             .and_then(file::text)
-            .map_err(|error| unreadable(&error))?;
+            .map_err(|error| failed(format!("the results cannot be read: {error}")))?;
         // Editors on Windows may add a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         schema::check(text, SCHEMA).map_err(failed)?;
-        let mut run: Self = serde_json::from_str(text).map_err(|error| {
+        let mut results: Self = serde_json::from_str(text).map_err(|error| {
             failed(format!(
                 "this is no results file: {}",
                 shown(&schema::plain_message(&error))
             ))
         })?;
-        // Runs of older releases do not say which lanes are interleaved.
-        let works = suite::all()
-            .filter(|case| case.descriptor.is_some())
-            .filter_map(|case| case.work.as_ref());
-        let side_by_side: BTreeSet<&str> = works
-            .filter(|work| work.side_by_side)
-            .map(|work| &*work.case)
-            .collect();
-        for timed in &mut run.cases {
-            timed.work.side_by_side |= side_by_side.contains(&*timed.work.case);
-        }
-        run.file = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        run.check().map_err(failed)?;
-        Ok(run)
+        results.complete();
+        let stem = path.file_stem().unwrap_or_default();
+        results.file = stem.to_string_lossy().into_owned();
+        results.check().map_err(failed)?;
+        Ok(results)
     }
 
-    /// Whether a file reads as a run.
+    /// Adds which lanes are interleaved, which files of older releases do not say.
+    fn complete(&mut self) {
+        let mut side_by_side = BTreeSet::new();
+        for case in suite::all() {
+            if let (Some(_), Some(work)) = (&case.descriptor, &case.work) {
+                if work.side_by_side {
+                    side_by_side.insert(&*work.case);
+                }
+            }
+        }
+        for Timed { work, .. } in &mut self.cases {
+            work.side_by_side |= side_by_side.contains(&*work.case);
+        }
+    }
+
+    /// Whether a file reads as results.
     pub fn is_at(path: &Path) -> bool {
         path.is_file() && Self::read(path).is_ok()
     }

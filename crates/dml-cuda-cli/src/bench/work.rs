@@ -1,4 +1,4 @@
-//! The work of a case, and the name that runs share.
+//! The work of a case, and the name that results files share.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Work {
     #[serde(rename = "type")]
     pub data_type: String,
     pub mode: Mode,
-    /// Bytes that it must move at least.
+    /// Bytes that it must read and write at least.
     pub bytes: u64,
     /// Whether neighbours in memory belong to lanes with lengths of their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -42,7 +42,7 @@ impl Work {
         }
     }
 
-    /// Case, type and mode, which two runs share.
+    /// Case, type and mode, by which the case is found in another results file.
     pub fn name(&self) -> String {
         format!("{}, {}, {}", self.case, self.data_type, self.mode)
     }
@@ -65,7 +65,7 @@ pub enum Mode {
     BaselineOfFills,
 }
 
-/// Its name in a run.
+/// Its name in a results file.
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.serialize(f)

@@ -23,32 +23,41 @@ fn named(list: &'static str) -> impl Iterator<Item = (Option<char>, &'static str
 
 /// Adds them to a command, hidden.
 pub fn accepted_by(command: Command) -> Command {
-    let hidden = |(short, name): (Option<char>, &'static str)| {
-        Arg::new(name).long(name).short(short).hide(true)
-    };
-    // Also `=true` and `=false`.
-    let switch = |arg: Arg| {
-        let arg = arg
-            .action(Set)
-            .num_args(0..=1)
-            .require_equals(true)
-            .value_parser(BoolishValueParser::new());
-        arg.default_value("false").default_missing_value("true")
-    };
     let switches = named(SWITCHES).map(hidden).map(switch);
-    command.args(switches.chain(named(VALUES).map(hidden).map(|arg| arg.action(Append))))
+    let values = named(VALUES).map(hidden);
+    command.args(switches.chain(values.map(|arg| arg.action(Append))))
+}
+
+/// A hidden option by its letter and its name.
+fn hidden((short, name): (Option<char>, &'static str)) -> Arg {
+    Arg::new(name).long(name).short(short).hide(true)
+}
+
+/// A switch as DxDispatch has them: `--debug`, `--debug=true` or `--debug=false`.
+fn switch(arg: Arg) -> Arg {
+    arg.action(Set)
+        .num_args(0..=1)
+        .require_equals(true)
+        .value_parser(BoolishValueParser::new())
+        .default_value("false")
+        .default_missing_value("true")
 }
 
 /// The names of those that are given.
 pub fn given(matches: &ArgMatches) -> Vec<&'static str> {
-    let has_value = |name: &&str| {
-        let value = matches.get_many::<String>(name).and_then(Iterator::last);
-        // A stream runs dispatches one after another, as with a barrier. Only `none` asks for something else.
-        value.is_some_and(|value| *name != "post_dispatch_barriers" || value == "none")
-    };
-    let names = |list| named(list).map(|(_, name)| name);
-    names(SWITCHES)
-        .filter(|name| matches.get_flag(name))
-        .chain(names(VALUES).filter(has_value))
-        .collect()
+    let mut given = Vec::new();
+    for (_, name) in named(SWITCHES) {
+        if matches.get_flag(name) {
+            given.push(name);
+        }
+    }
+    for (_, name) in named(VALUES) {
+        match matches.get_many::<String>(name).and_then(Iterator::last) {
+            // A stream runs dispatches one after another, as with a barrier. Only `none` asks for something else.
+            Some(value) if name == "post_dispatch_barriers" && value != "none" => {}
+            Some(_) => given.push(name),
+            None => {}
+        }
+    }
+    given
 }

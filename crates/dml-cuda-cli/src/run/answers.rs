@@ -1,9 +1,18 @@
 //! `--validate` and `--explain`: answers about the dispatchables of a model that does not run.
+//!
+//! ```text
+//! Dispatchable 'a': accepted                     --validate
+//! Dispatchable 'a': accepted by 1.8.0 to 1.15.4  --validate --directml all: ranges of versions with one answer
+//!   1.0.0 to 1.5.1: OutputTensor.Sizes is …      and the first broken rule of each other range
+//! ```
+//!
+//! Each answer is a line with further lines below it, or with `--format json` one object. A dispatchable that cannot be read
+//! does not end the answers about the others.
 
 use std::process::ExitCode;
 
 use dml_cuda::{
-    validate_as, Caveat, Device, DirectMlVersion, Explanation, OperatorDesc, ValidationErrors,
+    validate_as, Device, DirectMlVersion, Explanation, FeatureLevel, OperatorDesc, ValidationErrors,
 };
 use serde::Serialize;
 use serde_json::{json, Value};
@@ -24,8 +33,8 @@ struct Answer {
     event: Value,
 }
 
-/// Why a dispatchable is rejected: a broken rule as the library serializes it. What cannot be read breaks no rule, and
-/// has only a message.
+/// Why a dispatchable is rejected: a broken rule as the library serializes it. A dispatchable that cannot be read breaks no
+/// rule, and has only a message.
 type Fault = Value;
 
 /// The verdict of a recorded version of DirectML.
@@ -70,25 +79,36 @@ fn print(
 /// Answers whether each dispatchable is accepted, and which rules it breaks.
 pub fn validate(document: &Document, options: &Options) -> Result<ExitCode> {
     print(document, options.format, |desc| {
-        let unread = |message| json!({ "rule": null, "place": null, "found": null, "required": null, "message": message });
-        let desc = desc.map_err(|message| vec![unread(message)]);
+        let desc = desc.map_err(|message| {
+            vec![json!({ "rule": null, "place": null, "found": null, "required": null, "message": message })]
+        });
         match &options.directml {
-            None => {
-                let check = |desc| dml_cuda::validate(&desc, options.feature_level).map_err(faults);
-                verdict("", desc.and_then(check).map(|()| Vec::new()))
-            }
+            None => verdict(
+                "",
+                desc.and_then(|desc| by_level(&desc, options.feature_level)),
+            ),
             Some(Versions::One(version)) => {
-                // What the version accepts but computes wrongly.
-                let note = |caveat: &Caveat| format!("note: {caveat}");
-                let caveats = desc.and_then(|desc| validate_as(&desc, version).map_err(faults));
-                verdict(
-                    &format!(" by DirectML {version}"),
-                    caveats.map(|caveats| caveats.iter().map(note).collect()),
-                )
+                let caveats = desc.and_then(|desc| by_one(&desc, version));
+                verdict(&format!(" by DirectML {version}"), caveats)
             }
             Some(Versions::All) => by_version(&desc),
         }
     })
+}
+
+/// Checks by the rules of a feature level.
+fn by_level(desc: &OperatorDesc, level: FeatureLevel) -> Result<Vec<String>, Vec<Fault>> {
+    dml_cuda::validate(desc, level).map_err(faults)?;
+    Ok(Vec::new())
+}
+
+/// Checks by the rules of a version. Returns notes about what the version accepts but computes wrongly.
+fn by_one(desc: &OperatorDesc, version: &DirectMlVersion) -> Result<Vec<String>, Vec<Fault>> {
+    let caveats = validate_as(desc, version).map_err(faults)?;
+    Ok(caveats
+        .iter()
+        .map(|caveat| format!("note: {caveat}"))
+        .collect())
 }
 
 fn faults(errors: ValidationErrors) -> Vec<Fault> {
@@ -101,43 +121,52 @@ fn message_of(fault: &Fault) -> String {
 
 /// The answer from notes on what is accepted, or why it is not.
 fn verdict(by: &str, answer: Result<Vec<String>, Vec<Fault>>) -> Answer {
-    let accepted = answer.is_ok();
-    let (notes, errors) =
-        answer.map_or_else(|errors| (Vec::new(), errors), |notes| (notes, Vec::new()));
+    let (accepted, notes, errors) = match answer {
+        Ok(notes) => (true, notes, Vec::new()),
+        Err(errors) => (false, Vec::new(), errors),
+    };
+    let mut lines = notes.clone();
+    lines.extend(errors.iter().map(message_of));
     Answer {
         accepted,
         verdict: format!(": {}{by}", if accepted { "accepted" } else { "rejected" }),
-        lines: notes
-            .iter()
-            .cloned()
-            .chain(errors.iter().map(message_of))
-            .collect(),
+        lines,
         event: json!({ "event": "verdict", "accepted": accepted, "notes": notes, "errors": errors }),
+    }
+}
+
+/// The verdict of a version on a dispatchable, if that can be read.
+fn recorded(version: &DirectMlVersion, desc: &Result<OperatorDesc, Vec<Fault>>) -> Recorded {
+    let errors = match desc {
+        Ok(desc) => by_one(desc, version).err().unwrap_or_default(),
+        Err(unread) => unread.clone(),
+    };
+    Recorded {
+        version: version.to_string(),
+        accepted: errors.is_empty(),
+        errors,
+    }
+}
+
+impl Recorded {
+    fn first_message(&self) -> Option<String> {
+        self.errors.first().map(message_of)
     }
 }
 
 /// The answer which recorded versions accept. It has a line for each range of versions that rejects, with the first
 /// broken rule, or one line if the dispatchable cannot be read.
 fn by_version(desc: &Result<OperatorDesc, Vec<Fault>>) -> Answer {
-    let recorded = |version: DirectMlVersion| {
-        let checked = |desc| validate_as(desc, &version).map_or_else(faults, |_| Vec::new());
-        let errors = desc.as_ref().map_or_else(Clone::clone, checked);
-        Recorded {
-            version: version.to_string(),
-            accepted: errors.is_empty(),
-            errors,
-        }
-    };
-    let verdicts: Vec<Recorded> = DirectMlVersion::recorded().map(recorded).collect();
+    let verdicts: Vec<Recorded> = DirectMlVersion::recorded()
+        .map(|version| recorded(&version, desc))
+        .collect();
     let (mut accepting, mut lines) = (Vec::new(), Vec::new());
     // Neighbours with the same first error are one range.
-    let message = |verdict: &Recorded| verdict.errors.first().map(message_of);
-    for range in verdicts.chunk_by(|a, b| message(a) == message(b)) {
+    for range in verdicts.chunk_by(|a, b| a.first_message() == b.first_message()) {
         let (first, last) = (&range[0].version, &range[range.len() - 1].version);
-        let span = if range.len() > 1 {
-            format!("{first} to {last}")
-        } else {
-            first.clone()
+        let span = match range.len() {
+            1 => first.clone(),
+            _ => format!("{first} to {last}"),
         };
         match range[0].errors.first() {
             Some(fault) if fault["rule"].is_null() => lines.push(message_of(fault)),
@@ -146,17 +175,15 @@ fn by_version(desc: &Result<OperatorDesc, Vec<Fault>>) -> Answer {
         }
     }
     let accepted = !accepting.is_empty();
-    let accepting = if accepted {
-        accepting.join(" and ")
-    } else {
-        "none".to_owned()
+    let accepting = match accepted {
+        true => accepting.join(" and "),
+        false => "none".to_owned(),
     };
-    let event = json!({ "event": "versions", "verdicts": verdicts });
     Answer {
         accepted,
         verdict: format!(": accepted by {accepting}"),
         lines,
-        event,
+        event: json!({ "event": "versions", "verdicts": verdicts }),
     }
 }
 
@@ -165,25 +192,12 @@ const TIMED: [&str; 2] = ["H100", "H200"];
 
 /// Answers how each dispatchable would run on the target or the device, or which rules it breaks.
 pub fn explain(document: &Document, device: &Device, options: &Options) -> Result<ExitCode> {
-    let target = options
-        .target
-        .map_or_else(|| device.name().to_owned(), |target| target.to_string());
-    let chosen = device.compile_options();
-    let plan = |desc| -> Result<Explanation> {
-        let operator = device
-            .create_operator(desc)
-            .map_err(|errors| errors.to_string())?;
-        match &options.target {
-            Some(target) => Ok(operator.explain_with(target, chosen)),
-            None => match device.compile_operator_with(&operator, chosen) {
-                Ok(compiled) => Ok(compiled.explain()),
-                Err(error) => Err(error.to_string()),
-            },
-        }
+    let target = match options.target {
+        Some(target) => target.to_string(),
+        None => device.name().to_owned(),
     };
-    let is_timed = TIMED
-        .iter()
-        .any(|timed| target.to_uppercase().contains(timed));
+    let name = target.to_uppercase();
+    let is_timed = TIMED.iter().any(|timed| name.contains(timed));
     if !is_timed && (options.target.is_some() || device.ordinal().is_some()) {
         complain!(
             "NOTE: no GPU '{target}' was timed: estimates have the costs of {}",
@@ -194,24 +208,43 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
         say!("Planned for '{target}'")?;
     }
     print(document, options.format, |desc| {
-        let explained = desc.and_then(plan);
-        let text = explained
-            .as_ref()
-            .map_or_else(String::clone, Explanation::to_string);
-        let event = match &explained {
-            Ok(Explanation {
-                dimensions, modes, ..
-            }) => json!({
-                "event": "plan", "target": target, "dimensions": dimensions, "modes": modes, "text": text
-            }),
-            Err(error) => json!({ "event": "plan", "target": target, "error": error }),
+        let explained = desc.and_then(|desc| plan(desc, device, options));
+        let (text, event) = match &explained {
+            Ok(explanation) => {
+                let text = explanation.to_string();
+                let Explanation {
+                    dimensions, modes, ..
+                } = explanation;
+                let event = json!({
+                    "event": "plan", "target": target, "dimensions": dimensions, "modes": modes, "text": text
+                });
+                (text, event)
+            }
+            Err(error) => (
+                error.clone(),
+                json!({ "event": "plan", "target": target, "error": error }),
+            ),
         };
-        let lines = text.lines().map(str::to_owned).collect();
         Answer {
             accepted: explained.is_ok(),
             verdict: String::new(),
-            lines,
+            lines: text.lines().map(str::to_owned).collect(),
             event,
         }
     })
+}
+
+/// How an operator would run. A target needs no GPU. On a device the operator is compiled.
+fn plan(desc: OperatorDesc, device: &Device, options: &Options) -> Result<Explanation> {
+    let operator = device
+        .create_operator(desc)
+        .map_err(|errors| errors.to_string())?;
+    let chosen = device.compile_options();
+    match &options.target {
+        Some(target) => Ok(operator.explain_with(target, chosen)),
+        None => match device.compile_operator_with(&operator, chosen) {
+            Ok(compiled) => Ok(compiled.explain()),
+            Err(error) => Err(error.to_string()),
+        },
+    }
 }

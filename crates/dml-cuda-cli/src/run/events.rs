@@ -1,4 +1,11 @@
-//! The output of a run: DxDispatch's lines, or with `--format json` one object per line.
+//! What a model prints while it runs: DxDispatch's lines, or with `--format json` one object per line.
+//!
+//! Each event has both forms, so that a script gets every fact that a reader sees:
+//!
+//! ```text
+//! Initialize 'a': 0.0210 ms
+//! {"event":"initialize","dispatchable":"a","milliseconds":0.021}
+//! ```
 
 use std::fmt::Display;
 
@@ -87,19 +94,28 @@ pub fn kernel_of(operator: &CompiledOperator, in_place: bool) -> String {
 
 /// A dispatch and its samples. kernel: empty if it has none.
 pub fn dispatched(name: &str, samples: &Samples, repeat: u32, kernel: &str) -> Value {
-    // No dispatches take no time. DxDispatch divides by their number, and prints `inf`.
-    let finite = |sample: &f64| if sample.is_finite() { *sample } else { 0.0 };
     let mut event = json!({
         "event": "dispatch",
         "dispatchable": name,
         "dispatches": repeat,
-        "cpu_milliseconds": samples.cpu.iter().map(finite).collect::<Vec<_>>(),
-        "gpu_milliseconds": samples.gpu.iter().map(finite).collect::<Vec<_>>(),
+        "cpu_milliseconds": finite(&samples.cpu),
+        "gpu_milliseconds": finite(&samples.gpu),
     });
     if !kernel.is_empty() {
         event["kernel"] = json!(kernel);
     }
     event
+}
+
+/// The samples that JSON can express. No dispatches take no time: DxDispatch divides by their number, and prints `inf`.
+fn finite(samples: &[f64]) -> Vec<f64> {
+    let mut samples = samples.to_vec();
+    for sample in &mut samples {
+        if !sample.is_finite() {
+            *sample = 0.0;
+        }
+    }
+    samples
 }
 
 /// Prints the elements of a resource, part by part.

@@ -1,8 +1,16 @@
 //! Timings of a dispatch: taken, and printed as DxDispatch does.
+//!
+//! ```text
+//! iteration 0 (cold)   dispatch dispatch dispatch   one sample: the time of all, divided by their number
+//! iteration 1 (hot)    dispatch dispatch dispatch   one sample
+//! ```
+//!
+//! The first iterations are cold: they load kernels, and an idle GPU has low clocks. The CPU's samples are of the host's
+//! clock, and the GPU's of events before and after the work.
 
 use std::time::Instant;
 
-use dml_cuda::{Graph, Stream};
+use dml_cuda::{Event, Graph, Stream};
 
 use crate::bench::statistics::sorted;
 use crate::options::{Options, Repeated};
@@ -49,30 +57,29 @@ impl Samples {
                 (before.elapsed(), Some(graph.milliseconds()?))
             }
             None => {
-                let event = || {
-                    stream
-                        .device()
-                        .ordinal()
-                        .map(|_| stream.record_event())
-                        .transpose()
-                };
-                let first = event()?;
+                let first = record_event(stream)?;
                 queue()?;
-                let last = event()?;
+                let last = record_event(stream)?;
                 stream.synchronize()?;
                 let cpu = before.elapsed();
-                (
-                    cpu,
-                    first
-                        .zip(last)
-                        .map(|(first, last)| last.milliseconds_since(&first))
-                        .transpose()?,
-                )
+                let gpu = match (first, last) {
+                    (Some(first), Some(last)) => Some(last.milliseconds_since(&first)?),
+                    _ => None,
+                };
+                (cpu, gpu)
             }
         };
         self.cpu.push(cpu.as_secs_f64() * 1e3 / f64::from(repeat));
         self.gpu.extend(gpu.map(|gpu| gpu / f64::from(repeat)));
         Ok(())
+    }
+}
+
+/// A point in time on a GPU. None on a CPU.
+fn record_event(stream: &Stream) -> Result<Option<Event>> {
+    match stream.device().ordinal() {
+        Some(_) => Ok(Some(stream.record_event()?)),
+        None => Ok(None),
     }
 }
 
@@ -90,10 +97,11 @@ pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), St
         .gpu
         .split_at(cold.saturating_sub(without_gpu_sample));
     if options.timing_verbosity == 0 {
-        let median = |samples: &[f64]| sorted(samples).get(samples.len() / 2).copied();
-        let cpu = median(cpu_hot).unwrap_or(0.0);
-        let gpu =
-            median(gpu_hot).map_or_else(String::new, |gpu| format!(", {gpu:.6} ms median (GPU)"));
+        let cpu = upper_median(cpu_hot).unwrap_or(0.0);
+        let gpu = match upper_median(gpu_hot) {
+            Some(gpu) => format!(", {gpu:.6} ms median (GPU)"),
+            None => String::new(),
+        };
         return say!("Dispatch '{name}': {iterations} iterations, {cpu:.4} ms median (CPU){gpu}");
     }
     say!("Dispatch '{name}': {iterations} iterations")?;
@@ -119,12 +127,18 @@ pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), St
     if options.timing_verbosity >= 2 {
         say!("The timings of each iteration: ")?;
         for (n, cpu) in samples.cpu.iter().enumerate() {
-            let gpu = n
-                .checked_sub(without_gpu_sample)
-                .and_then(|n| samples.gpu.get(n));
-            let gpu = gpu.map_or_else(String::new, |gpu| format!(", {gpu:.4} ms (GPU)"));
+            let place = n.checked_sub(without_gpu_sample);
+            let gpu = match place.and_then(|n| samples.gpu.get(n)) {
+                Some(gpu) => format!(", {gpu:.4} ms (GPU)"),
+                None => String::new(),
+            };
             say!("iteration {n}: {cpu:.4} ms (CPU){gpu}")?;
         }
     }
     Ok(())
+}
+
+/// The median as DxDispatch computes it: of an even number, the larger one of the two in the middle.
+fn upper_median(samples: &[f64]) -> Option<f64> {
+    sorted(samples).get(samples.len() / 2).copied()
 }

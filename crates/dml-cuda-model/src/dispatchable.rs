@@ -1,4 +1,12 @@
 //! Dispatchables: operator descriptors as DxDispatch writes them.
+//!
+//! ```text
+//! { "type": "DML_OPERATOR_REVERSE_SUBSEQUENCES",
+//!   "desc": { "InputTensor": { "DataType": "FLOAT32", "Sizes": [2, 3] }, …, "Axis": 1 } }
+//! ```
+//!
+//! DxDispatch takes several spellings: short names of types, `Desc`, members without the level of `desc`. All of them are
+//! read. Whether the descriptor keeps DirectML's rules is for the library to say.
 
 use dml_cuda::{
     BufferTensorDesc, FillValueSequenceDesc, OperatorDesc, OperatorType, ReverseSubsequencesDesc,
@@ -10,8 +18,28 @@ use crate::names::{likeness, or_nearest};
 use crate::node::Node;
 use crate::value;
 
+const ONLY: &str = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators that dml-cuda has";
+
 /// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.
 pub fn read(node: &Node) -> Result<OperatorDesc> {
+    let type_node = type_node(node)?;
+    let operator = operator(&type_node)?;
+    if let Some(bindings) = node.get("bindings") {
+        let required = "left out, because DxDispatch binds these when it initializes and not when it dispatches";
+        bindings.refuse("given", required);
+    }
+    let desc = node.get("desc").or(node.get("Desc"));
+    match operator {
+        OperatorType::FillValueSequence => fill(&node.walk_desc(desc, "dispatchable", "fill")?),
+        OperatorType::ReverseSubsequences => {
+            reverse(&node.walk_desc(desc, "dispatchable", "reverse")?)
+        }
+        _ => Err(type_node.error(type_node.kind(), ONLY)),
+    }
+}
+
+/// The member `type`, or `Type`, which DxDispatch reads as well but not alone.
+fn type_node<'a>(node: &Node<'a>) -> Result<Node<'a>> {
     let (lower, upper) = (node.get("type"), node.get("Type"));
     match (&lower, &upper) {
         (None, _) => node.refuse("without \"type\"", "an object that has it, in lower case"),
@@ -20,62 +48,56 @@ pub fn read(node: &Node) -> Result<OperatorDesc> {
         }
         _ => {}
     }
-    let absent = || {
-        node.walk(&["dispatchable"])
-            .and_then(|()| node.require("type"))
-    };
-    let type_node = lower.or(upper).map_or_else(absent, Ok)?;
+    match lower.or(upper) {
+        Some(type_node) => Ok(type_node),
+        None => {
+            // A misspelt member is the better error.
+            node.walk(&["dispatchable"])?;
+            node.require("type")
+        }
+    }
+}
+
+/// The operator that a type names. The error about another type says what it is.
+fn operator(type_node: &Node) -> Result<OperatorType> {
     let name = type_node.string()?;
-    let only = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators that dml-cuda has";
-    let Ok(operator) = name.parse::<OperatorType>() else {
-        let what = match name.to_ascii_lowercase().as_str() {
-            "hlsl" => ", a compute shader",
-            "onnx" => ", an ONNX model",
-            "dmlserializedgraph" => ", a serialized graph",
-            _ => "",
-        };
-        // Other operators of DirectML are none of these, misspelt.
-        let names = OperatorType::ALL.iter().map(|operator| operator.name());
-        let meant: Vec<&str> = names.filter(|known| likeness(name, known) > 0.95).collect();
-        return Err(type_node.error(format!("{}{what}", type_node.kind()), only)
-            + &or_nearest(name, &meant));
+    if let Ok(operator) = name.parse() {
+        return Ok(operator);
+    }
+    let what = match name.to_ascii_lowercase().as_str() {
+        "hlsl" => ", a compute shader",
+        "onnx" => ", an ONNX model",
+        "dmlserializedgraph" => ", a serialized graph",
+        _ => "",
     };
-    if let Some(bindings) = node.get("bindings") {
-        let required = "left out, because DxDispatch binds these when it initializes and not when it dispatches";
-        bindings.refuse("given", required);
+    // Other operators of DirectML are none of these, misspelt.
+    let names = OperatorType::ALL.iter().map(|operator| operator.name());
+    let meant: Vec<&str> = names.filter(|known| likeness(name, known) > 0.95).collect();
+    let found = format!("{}{what}", type_node.kind());
+    Err(type_node.error(found, ONLY) + &or_nearest(name, &meant))
+}
+
+/// A `DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC`.
+fn fill(desc: &Node) -> Result<OperatorDesc> {
+    let value_data_type = data_type(&desc.require("ValueDataType")?)?;
+    Ok(FillValueSequenceDesc {
+        output_tensor: tensor(&desc.require("OutputTensor")?)?,
+        value_data_type,
+        value_start: value::scalar(&desc.require("ValueStart")?, value_data_type)?,
+        value_delta: value::scalar(&desc.require("ValueDelta")?, value_data_type)?,
     }
-    let desc = |inner| node.walk_desc(node.get("desc").or(node.get("Desc")), "dispatchable", inner);
-    match operator {
-        OperatorType::FillValueSequence => {
-            let desc = desc("fill")?;
-            let value_data_type = data_type(&desc.require("ValueDataType")?)?;
-            let output_tensor = tensor(&desc.require("OutputTensor")?)?;
-            let value_start = value::scalar(&desc.require("ValueStart")?, value_data_type)?;
-            let value_delta = value::scalar(&desc.require("ValueDelta")?, value_data_type)?;
-            Ok(FillValueSequenceDesc {
-                output_tensor,
-                value_data_type,
-                value_start,
-                value_delta,
-            }
-            .into())
-        }
-        OperatorType::ReverseSubsequences => {
-            let desc = desc("reverse")?;
-            let input_tensor = tensor(&desc.require("InputTensor")?)?;
-            let sequence_lengths_tensor = tensor(&desc.require("SequenceLengthsTensor")?)?;
-            let output_tensor = tensor(&desc.require("OutputTensor")?)?;
-            let axis = desc.require("Axis")?.unsigned()?;
-            Ok(ReverseSubsequencesDesc {
-                input_tensor,
-                sequence_lengths_tensor,
-                output_tensor,
-                axis,
-            }
-            .into())
-        }
-        _ => Err(type_node.error(type_node.kind(), only)),
+    .into())
+}
+
+/// A `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
+fn reverse(desc: &Node) -> Result<OperatorDesc> {
+    Ok(ReverseSubsequencesDesc {
+        input_tensor: tensor(&desc.require("InputTensor")?)?,
+        sequence_lengths_tensor: tensor(&desc.require("SequenceLengthsTensor")?)?,
+        output_tensor: tensor(&desc.require("OutputTensor")?)?,
+        axis: desc.require("Axis")?.unsigned()?,
     }
+    .into())
 }
 
 /// A name of `DML_TENSOR_DATA_TYPE`, full or abbreviated.

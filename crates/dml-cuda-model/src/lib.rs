@@ -1,9 +1,20 @@
 //! Reads a model of DxDispatch: resources, dispatchables and commands, in the file's order.
+//!
+//! ```text
+//! text ─ json ─> Document ─ node, members ─┬─ dispatchable ─> operators' descriptors
+//!                                          ├─ command ──────> commands with their bindings
+//!                                          └─ resource ─────> buffers with initial values
+//! ```
+//!
+//! A reader stops at the first error of a value, and records in the document what is no error: members that nothing reads,
+//! and what DxDispatch 0.18.1 would refuse or do differently (`strict`). Every message names the line and the path of
+//! members, as `line 9: resources.A.initialValues[3]`.
 
 pub mod command;
 pub mod dispatchable;
 pub mod file;
 pub mod initial;
+pub mod initial_values;
 pub mod json;
 pub mod members;
 pub mod names;
@@ -25,6 +36,7 @@ use node::Node;
 use resource::{Array, Resource};
 use text::{shown, shown_path};
 
+/// An operator's descriptor with what the model says about it.
 pub struct Dispatchable {
     pub name: String,
     pub desc: OperatorDesc,
@@ -43,6 +55,7 @@ pub struct ModelCommand {
     pub text: String,
 }
 
+/// A model that can run, as far as the file tells.
 pub struct Model {
     pub resources: Vec<(String, Resource)>,
     pub dispatchables: Vec<Dispatchable>,
@@ -59,27 +72,10 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let (resource_nodes, resource_names) = members(&root, "resources")?;
     let (dispatchable_nodes, _) = members(&root, "dispatchables")?;
     // First the dispatchables, because their type best explains why dml-cuda cannot run a model.
-    let dispatchables = dispatchable_nodes.iter().map(|(name, node)| {
-        let desc = dispatchable::read(node)?;
-        let bound = node.get("bindings");
-        let bindings = bound.map_or(Ok(Bindings::new()), |bound| {
-            command::bindings(&bound, &resource_names, &desc)
-        })?;
-        let compiling = match node
-            .get("dmlCompileType")
-            .and_then(|mode| mode.string().ok())
-        {
-            Some("DmlCompileGraph") => "Compiling op using IDMLDevice1::CompileGraph",
-            _ => "Compile Op",
-        };
-        Ok(Dispatchable {
-            name: (*name).to_owned(),
-            desc,
-            compiling,
-            bindings,
-        })
-    });
-    let dispatchables: Vec<Dispatchable> = dispatchables.collect::<Result<_>>()?;
+    let mut dispatchables = Vec::new();
+    for (name, node) in &dispatchable_nodes {
+        dispatchables.push(read_dispatchable(name, node, &resource_names)?);
+    }
     let named = dispatchables
         .iter()
         .map(|dispatchable| (dispatchable.name.as_str(), dispatchable))
@@ -91,45 +87,70 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
             text: node.compact(),
         })
     })?;
-    // A deferred resource that no command uses needs no values.
-    let bound = dispatchables
-        .iter()
-        .flat_map(|dispatchable| dispatchable.bindings.values());
-    let bound = bound.map(|source| source.resource.as_str());
-    let used: HashSet<&str> = commands
-        .iter()
-        .flat_map(|each| each.command.resources())
-        .chain(bound)
-        .collect();
-    let resources = resource_nodes
-        .iter()
-        .filter(|(name, node)| !resource::is_deferred(node) || used.contains(name));
-    let outputs: HashSet<&str> = commands
-        .iter()
-        .filter_map(|each| each.command.output())
-        .collect();
-    let resources = resources.map(|(name, node)| {
-        Ok((
-            (*name).to_owned(),
-            resource::read(node, folder, outputs.contains(name))?,
-        ))
-    });
-    let resources: Vec<(String, Resource)> = resources.collect::<Result<_>>()?;
+    let (used, outputs) = (
+        used_resources(&dispatchables, &commands),
+        outputs(&commands),
+    );
+    let (mut resources, mut files) = (Vec::new(), vec![path.to_owned()]);
+    for (name, node) in &resource_nodes {
+        // A deferred resource that no command uses needs no values.
+        if resource::is_deferred(node) && !used.contains(name) {
+            continue;
+        }
+        let resource = resource::read(node, folder, outputs.contains(name))?;
+        files.extend(resource.file.clone());
+        resources.push(((*name).to_owned(), resource));
+    }
     let arrays = resources
         .iter()
         .filter_map(|(name, resource)| Some((name.as_str(), resource.array.as_ref()?)));
     find_misread(document, arrays.collect(), &commands, &named);
-    let files = resources
-        .iter()
-        .filter_map(|(_, resource)| resource.file.clone())
-        .chain([path.to_owned()])
-        .collect();
     Ok(Model {
         resources,
         dispatchables,
         commands,
         files,
     })
+}
+
+fn read_dispatchable(name: &str, node: &Node, resources: &Names) -> Result<Dispatchable> {
+    let desc = dispatchable::read(node)?;
+    let bindings = match node.get("bindings") {
+        Some(bound) => command::bindings(&bound, resources, &desc)?,
+        None => Bindings::new(),
+    };
+    let mode = node.get("dmlCompileType");
+    let compiling = match mode.as_ref().and_then(|mode| mode.string().ok()) {
+        Some("DmlCompileGraph") => "Compiling op using IDMLDevice1::CompileGraph",
+        _ => "Compile Op",
+    };
+    Ok(Dispatchable {
+        name: name.to_owned(),
+        desc,
+        compiling,
+        bindings,
+    })
+}
+
+/// The resources that a command uses, or that a dispatchable binds by default.
+fn used_resources<'a>(
+    dispatchables: &'a [Dispatchable],
+    commands: &'a [ModelCommand],
+) -> HashSet<&'a str> {
+    let mut used = HashSet::new();
+    for Dispatchable { bindings, .. } in dispatchables {
+        used.extend(bindings.values().map(|source| source.resource.as_str()));
+    }
+    for ModelCommand { command, .. } in commands {
+        used.extend(command.resources());
+    }
+    used
+}
+
+/// The resources that dispatches write.
+fn outputs(commands: &[ModelCommand]) -> HashSet<&str> {
+    let outputs = commands.iter().map(|each| each.command.output());
+    outputs.flatten().collect()
 }
 
 /// Finds arrays of files that are bound to a tensor of another width, kind or shape, and whose bytes are therefore

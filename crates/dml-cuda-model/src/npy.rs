@@ -1,4 +1,15 @@
 //! NumPy's .npy files.
+//!
+//! ```text
+//! 93 4E 55 4D 50 59   "\x93NUMPY"
+//! 01 00               the version
+//! 76 00               the length of the header: 2 bytes in version 1, 4 bytes since version 2
+//! {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+//!                     the header, a Python dictionary, with spaces up to a multiple of 64 bytes
+//! …                   the elements
+//! ```
+//!
+//! A file may come from anywhere: no figure in it is believed before the bytes are there, and nothing is allocated for a claim.
 
 use dml_cuda::TensorDataType;
 
@@ -21,34 +32,22 @@ pub struct Array {
     pub behind: usize,
 }
 
+/// The entries of a header.
+struct Header {
+    dtype: String,
+    is_fortran: bool,
+    shape: Vec<u64>,
+}
+
+/// Reads a whole file.
 pub fn read(file: &[u8]) -> Result<Array, String> {
     let have = file.len();
-    let (claimed, rest) = match file.strip_prefix(b"\x93NUMPY") {
-        Some([1, _, a, b, rest @ ..]) => (u16::from_le_bytes([*a, *b]).into(), rest),
-        Some([2 | 3, _, a, b, c, d, rest @ ..]) => (u32::from_le_bytes([*a, *b, *c, *d]), rest),
-        _ => return Err("it is not a .npy file of version 1, 2 or 3".to_owned()),
-    };
-    let Some((header, rest)) = rest.split_at_checked(claimed as usize) else {
-        let version = file[6];
-        return Err(format!(
-            "its header (version {version}) claims {claimed} bytes, more than the file's {have}"
-        ));
-    };
-    // Except for its quotes, brackets and names, Python's dictionary is JSON with a trailing comma.
-    let header = String::from_utf8_lossy(header);
-    let json = [
-        ("'", "\""),
-        ("(", "["),
-        (")", "]"),
-        ("False", "false"),
-        ("True", "true"),
-    ];
-    let header = json
-        .iter()
-        .fold(header.into_owned(), |text, (python, json)| {
-            text.replace(python, json)
-        });
-    let (dtype, is_fortran, shape) = entries(&header)
+    let (header, rest) = split(file)?;
+    let Header {
+        dtype,
+        is_fortran,
+        shape,
+    } = entries(&json_of(header))
         .map_err(|error| format!("it is not a .npy file, by its header: {error}"))?;
     if is_fortran && shape.len() > 1 {
         return Err(
@@ -56,13 +55,9 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
         );
     }
     let (order, name) = dtype.split_at_checked(1).unwrap_or_default();
-    let mut whole = TensorDataType::ALL
-        .iter()
-        .copied()
-        .filter(|data_type| data_type.size_in_bits() >= 8);
     let is_bool = name == "b1";
-    let name = if is_bool { "i1" } else { name }; // as in DxDispatch, a bool is a byte
-    let data_type = whole.find(|data_type| type_name(*data_type) == name);
+    // As in DxDispatch, a bool is a byte.
+    let data_type = type_named(if is_bool { "i1" } else { name });
     let Some(data_type) = data_type.filter(|_| matches!(order, "<" | ">" | "|" | "=")) else {
         let dtype = shown(&dtype);
         return Err(format!(
@@ -94,8 +89,33 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     })
 }
 
-/// The dtype, whether it is in Fortran order, and the shape.
-fn entries(header: &str) -> json::Result<(String, bool, Vec<u64>)> {
+/// The header of a file, and what comes after it.
+fn split(file: &[u8]) -> Result<(&[u8], &[u8]), String> {
+    let (claimed, rest) = match file.strip_prefix(b"\x93NUMPY") {
+        Some([1, _, a, b, rest @ ..]) => (u16::from_le_bytes([*a, *b]).into(), rest),
+        Some([2 | 3, _, a, b, c, d, rest @ ..]) => (u32::from_le_bytes([*a, *b, *c, *d]), rest),
+        _ => return Err("it is not a .npy file of version 1, 2 or 3".to_owned()),
+    };
+    rest.split_at_checked(claimed as usize).ok_or_else(|| {
+        let (version, have) = (file[6], file.len());
+        format!(
+            "its header (version {version}) claims {claimed} bytes, more than the file's {have}"
+        )
+    })
+}
+
+/// A header as JSON. Except for its quotes, brackets and names, Python's dictionary is JSON with a trailing comma.
+fn json_of(header: &[u8]) -> String {
+    String::from_utf8_lossy(header)
+        .replace('\'', "\"")
+        .replace('(', "[")
+        .replace(')', "]")
+        .replace("False", "false")
+        .replace("True", "true")
+}
+
+/// Reads a header.
+fn entries(header: &str) -> json::Result<Header> {
     let document = json::parse(header)?;
     let root = Node::root(&document);
     let entries = root.members()?.len();
@@ -105,11 +125,11 @@ fn entries(header: &str) -> json::Result<(String, bool, Vec<u64>)> {
         ));
     }
     let shape = root.require("shape")?.each(|size| size.unsigned())?;
-    Ok((
-        root.require("descr")?.string()?.to_owned(),
-        root.require("fortran_order")?.boolean()?,
+    Ok(Header {
+        dtype: root.require("descr")?.string()?.to_owned(),
+        is_fortran: root.require("fortran_order")?.boolean()?,
         shape,
-    ))
+    })
 }
 
 /// The name of a type of whole bytes in a dtype, such as `f4`.
@@ -119,6 +139,12 @@ fn type_name(data_type: TensorDataType) -> String {
         data_type.name()[..1].to_ascii_lowercase(),
         data_type.size_in_bits() / 8
     )
+}
+
+/// The type of whole bytes with this name in a dtype.
+fn type_named(name: &str) -> Option<TensorDataType> {
+    let mut types = TensorDataType::ALL.iter().copied();
+    types.find(|data_type| data_type.size_in_bits() >= 8 && type_name(*data_type) == name)
 }
 
 /// A .npy file with these elements of a type of whole bytes, little endian, in C order.

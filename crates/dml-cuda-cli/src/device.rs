@@ -60,9 +60,10 @@ fn ordinal_of(name: &str) -> Result<usize, String> {
         }
         names.push(adapter.name.as_str());
     }
-    let list = match names.is_empty() {
-        true => "this machine has none".to_owned(),
-        false => names.join(", "),
+    let list = if names.is_empty() {
+        "this machine has none".to_owned()
+    } else {
+        names.join(", ")
     };
     Err(format!(
         "the adapter is '{}', but must be part of the name of a GPU ({list}), an ordinal, or cpu",

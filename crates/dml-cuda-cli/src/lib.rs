@@ -58,6 +58,7 @@ pub fn main() -> ExitCode {
     })
 }
 
+/// Runs a command of dml-cuda, which is not DxDispatch's.
 fn subcommand(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Suite { folder, tier } => suite::write(&folder, tier),
@@ -78,6 +79,7 @@ fn subcommand(command: Command) -> Result<ExitCode, String> {
     }
 }
 
+/// Prints a text that is a file: a schema, a script or a page.
 fn printed(text: &[u8]) -> Result<ExitCode, String> {
     out::with(|out| out.write_all(text)).map(|()| ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ mod ignored;
 
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use dml_cuda::{
     CompileOptions, DirectMlVersion, FeatureLevel, ParseCompileOptionsError,
@@ -181,45 +181,31 @@ impl Options {
     /// Reads the command line. An error suggests the command that a mistyped word may mean, and repeats no word without
     /// end.
     pub fn read() -> Result<Self, clap::Error> {
-        let read = with_negative_values(ignored::accepted_by(Self::command()))
-            .try_get_matches()
-            .and_then(|matches| {
-                let ignored = ignored::given(&matches);
-                Ok(Self {
-                    ignored,
-                    ..Self::from_arg_matches(&matches)?
-                })
-            });
-        let is_odd = read
-            .as_ref()
-            .map_or_else(clap::Error::use_stderr, |options| {
-                !options.more_models.is_empty()
-            });
-        let words = std::env::args_os()
-            .skip(1)
-            .map(|word| word.to_string_lossy().into_owned());
-        let words: Vec<String> = words.take_while(|word| word != "--").collect();
-        match mistyped(&words).filter(|_| is_odd) {
-            Some(said) => {
-                Err(Self::command().error(clap::error::ErrorKind::InvalidSubcommand, said))
+        let read = Self::parsed();
+        let is_odd = match &read {
+            Ok(options) => !options.more_models.is_empty(),
+            Err(error) => error.use_stderr(),
+        };
+        if is_odd {
+            let words = std::env::args_os()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned());
+            let words: Vec<String> = words.take_while(|word| word != "--").collect();
+            if let Some(said) = mistyped(&words) {
+                let kind = ErrorKind::InvalidSubcommand;
+                return Err(Self::command().error(kind, said));
             }
-            None => read.map_err(|mut error| {
-                let long = |value: &ContextValue| match value {
-                    ContextValue::String(word) => {
-                        Some(shown(word)).filter(|shown| shown.ends_with('…'))
-                    }
-                    _ => None,
-                };
-                let shortened = error
-                    .context()
-                    .filter_map(|(kind, value)| Some((kind, long(value)?)));
-                for (kind, word) in shortened.collect::<Vec<_>>() {
-                    error.insert(kind, ContextValue::String(word));
-                    error.remove(ContextKind::Suggested);
-                }
-                error
-            }),
         }
+        read.map_err(shortened)
+    }
+
+    /// The command line as it is, or clap's error.
+    fn parsed() -> Result<Self, clap::Error> {
+        let command = with_negative_values(ignored::accepted_by(Self::command()));
+        let matches = command.try_get_matches()?;
+        let mut options = Self::from_arg_matches(&matches)?;
+        options.ignored = ignored::given(&matches);
+        Ok(options)
     }
 
     /// Whether the dispatches of an iteration are a graph on a GPU. A single dispatch without timing options is not.
@@ -229,14 +215,31 @@ impl Options {
     }
 }
 
+/// Shortens the words of an error that are too long to be shown. A suggestion for such a word would not help.
+fn shortened(mut error: clap::Error) -> clap::Error {
+    let mut short = Vec::new();
+    for (kind, value) in error.context() {
+        if let ContextValue::String(word) = value {
+            let shown = shown(word);
+            if shown.ends_with('…') {
+                short.push((kind, shown));
+            }
+        }
+    }
+    for (kind, word) in short {
+        error.insert(kind, ContextValue::String(word));
+        error.remove(ContextKind::Suggested);
+    }
+    error
+}
+
 /// Lets options take values that begin with a minus, so that an error is about the value and not about an option.
 fn with_negative_values(command: clap::Command) -> clap::Command {
-    let with_negative = |arg: clap::Arg| {
-        let is_option = arg.get_action().takes_values() && !arg.is_positional();
-        arg.allow_negative_numbers(is_option)
-    };
     command
-        .mut_args(with_negative)
+        .mut_args(|arg| {
+            let is_option = arg.get_action().takes_values() && !arg.is_positional();
+            arg.allow_negative_numbers(is_option)
+        })
         .mut_subcommands(with_negative_values)
 }
 
@@ -268,17 +271,21 @@ pub fn mistyped(words: &[String]) -> Option<String> {
     if words.iter().any(|word| names.contains(&word.as_str())) {
         return None;
     }
-    // A word with a dot or a folder is the name of a file.
-    let (word, name) = words
-        .iter()
-        .filter(|word| !word.contains(['.', '/', '\\']))
-        .find_map(|word| {
-            let name = nearest(word, &names).filter(|name| likeness(word, name) > 0.85)?;
-            Some((word, name))
-        })?;
-    Some(format!(
-        "there is no command '{word}'; did you mean '{name}'?"
-    ))
+    for word in words {
+        // A word with a dot or a folder is the name of a file.
+        if word.contains(['.', '/', '\\']) {
+            continue;
+        }
+        match nearest(word, &names) {
+            Some(name) if likeness(word, name) > 0.85 => {
+                return Some(format!(
+                    "there is no command '{word}'; did you mean '{name}'?"
+                ));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -296,14 +303,16 @@ pub enum Versions {
 
 /// `1.8` is the recorded version 1.8.0.
 fn versions(text: &str) -> Result<Versions, ParseDirectMlVersionError> {
-    let of_release = |version: &DirectMlVersion| {
-        text.contains('.') && version.to_string().starts_with(&format!("{text}."))
-    };
-    match DirectMlVersion::recorded().find(of_release) {
-        _ if text == "all" => Ok(Versions::All),
-        Some(version) => Ok(Versions::One(version)),
-        None => text.parse().map(Versions::One),
+    if text == "all" {
+        return Ok(Versions::All);
     }
+    let release = format!("{text}.");
+    for version in DirectMlVersion::recorded() {
+        if text.contains('.') && version.to_string().starts_with(&release) {
+            return Ok(Versions::One(version));
+        }
+    }
+    text.parse().map(Versions::One)
 }
 
 /// The string of compile options, which come on top of those of the environment.
@@ -316,17 +325,18 @@ fn count(text: &str) -> Result<u32, String> {
     let (digits, radix) = text
         .strip_prefix("0x")
         .map_or((text, 10), |digits| (digits, 16));
-    let number = u32::from_str_radix(digits, radix)
-        .ok()
-        .filter(|_| !digits.starts_with('+'));
-    number.ok_or_else(|| format!("must be a number from 0 to {}", u32::MAX))
+    match u32::from_str_radix(digits, radix) {
+        Ok(number) if !digits.starts_with('+') => Ok(number),
+        _ => Err(format!("must be a number from 0 to {}", u32::MAX)),
+    }
 }
 
+/// DxDispatch has three levels.
 fn verbosity(text: &str) -> Result<u32, String> {
-    count(text)
-        .ok()
-        .filter(|&level| level <= 2)
-        .ok_or_else(|| "must be 0, 1 or 2".to_owned())
+    match count(text) {
+        Ok(level @ 0..=2) => Ok(level),
+        _ => Err("must be 0, 1 or 2".to_owned()),
+    }
 }
 
 #[derive(Subcommand)]

@@ -79,6 +79,7 @@ pub fn save_elsewhere(path: &Path, bytes: &[u8]) -> String {
     save_content_elsewhere(path, &|file| file.write_all(bytes))
 }
 
+/// Saves what cannot be under its name. The end of the error says where, and is empty if no folder takes it.
 fn save_content_elsewhere(path: &Path, content: Content) -> String {
     let mut folders = vec![std::env::temp_dir()];
     if !is_stream(path) {
@@ -233,7 +234,7 @@ fn what_is_at(path: &Path) -> Result<There, String> {
     }
 }
 
-/// Whether the text of a file is of some kind.
+/// Whether a file has a text of some kind.
 fn holds(target: &Path, is_it: fn(&str) -> bool) -> bool {
     read_regular(target)
         .and_then(text)
@@ -330,9 +331,10 @@ mod tests {
 
     #[test]
     fn a_file_that_is_held_has_advice() {
-        let held = match cfg!(windows) {
-            true => io::Error::from_raw_os_error(32),
-            false => io::ErrorKind::ResourceBusy.into(),
+        let held = if cfg!(windows) {
+            io::Error::from_raw_os_error(32)
+        } else {
+            io::ErrorKind::ResourceBusy.into()
         };
         let advice = "it may be open in another program, but must be closed there: ";
         assert!(with_advice(Path::new("."))(held).starts_with(advice));

@@ -70,6 +70,7 @@ fn validate_each(paths: &[&PathBuf], options: &Options) -> ExitCode {
             Ok(failed) => code = failed,
             Err(error) => {
                 complain!("ERROR: {error}");
+                // The models after it are checked all the same.
                 code = ExitCode::FAILURE;
             }
         }
@@ -81,6 +82,7 @@ fn validate_each(paths: &[&PathBuf], options: &Options) -> ExitCode {
 fn run_one(path: &Path, options: &Options) -> Result<ExitCode, String> {
     let path = &in_input_folder(path, options);
     let in_file = in_file(path);
+    // The document borrows the text, and its arrays are read from it a second time.
     let text = read_text(path).map_err(in_file)?;
     // Files written on Windows may begin with a byte order mark.
     let without_mark = text.strip_prefix('\u{feff}');
@@ -208,10 +210,12 @@ fn refused_around(model: &Path, has_mark: bool, options: &Options) -> Vec<String
     refused
 }
 
+/// Whether DxDispatch would take the path for two words.
 fn has_space(path: &Path) -> bool {
     path.to_string_lossy().contains(' ')
 }
 
+/// Prints warnings about a file.
 fn warn(warnings: &[impl ToString], in_file: impl Fn(String) -> String) {
     for warning in warnings {
         complain!("WARNING: {}", in_file(warning.to_string()));

@@ -16,6 +16,7 @@ use crate::out::shown;
 pub fn check(text: &str, known: u32) -> Result<(), String> {
     #[derive(Deserialize)]
     #[serde(expecting = "an object")]
+    // All that is read of a file before its version is known.
     struct Versioned {
         schema: u32,
     }
@@ -35,6 +36,7 @@ pub fn check(text: &str, known: u32) -> Result<(), String> {
 
 /// Converts an error of serde to the style of the other messages.
 pub fn plain_message(error: &serde_json::Error) -> String {
+    // What serde says, and what this program says instead. The order counts: later ones see what earlier ones left.
     const WORDS: [(&str, &str); 14] = [
         (
             "no variant of enum Outcome found in flattened data",
@@ -76,6 +78,7 @@ pub fn checksum(bytes: impl IntoIterator<Item = u8>) -> String {
     format!("{hash:016x}")
 }
 
+/// What a mark is found by.
 const BEGIN_OF_MARK: &str = "dml-cuda-report:";
 
 /// The place of a report's mark, until the report is complete.

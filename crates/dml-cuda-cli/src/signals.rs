@@ -16,9 +16,10 @@ pub fn end_with_bench() -> Result<(), ()> {
     };
     let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::SIGKILL);
     // The bench may have ended before the call, and then no signal comes.
-    match std::os::unix::process::parent_id().to_string() == bench {
-        true => Ok(()),
-        false => Err(()),
+    if std::os::unix::process::parent_id().to_string() == bench {
+        Ok(())
+    } else {
+        Err(())
     }
 }
 
@@ -64,6 +65,7 @@ fn handle(ended: fn(i32)) {
 #[cfg(unix)]
 pub fn outlive_limits() {
     use signal_hook::consts::SIGXFSZ;
+    // Nothing reads it: a handler must do something, and this one sets a flag.
     static COMES: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
     // Programs that this one starts do not inherit a handler, as they would inherit that the signal is ignored.
     if !is_ignored(SIGXFSZ) {

@@ -32,11 +32,13 @@ use layouts::Layout;
 use random_layouts::Random;
 use times_file::TimesFile;
 
+/// The columns of the file of times. scripts/fit-estimates.py reads them by name.
 const HEADER: &str = "kind,width,sizes,axis,in_strides,out_strides,length_sizes,mode,kernel,variant,alignment,estimate_us,us,specialized_us,chosen,copy_us\n";
 
 /// Layouts between two lines of progress.
 const STEP: usize = 25;
 
+/// The modes with their names in the file, and whether they are in place.
 const MODES: [(&str, bool); 2] = [("copying", false), ("in place", true)];
 
 /// A kernel is slower specialized if it takes more than this multiple of the generic time.
@@ -129,6 +131,7 @@ impl Findings {
     }
 }
 
+/// Prints how much slower chosen kernels are than the fastest ones.
 fn print_losses(losses: &Ratios) -> Result<(), String> {
     say!(
         "{:28} {:>8} {:>8} {:>8} {:>9} {:>7}",
@@ -169,6 +172,7 @@ fn print_slower_specialized(specialized: &Ratios) -> Result<(), String> {
     Ok(())
 }
 
+/// The arithmetic mean of at least one value.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -178,10 +182,12 @@ fn worst(ratios: &[f64]) -> f64 {
     ratios.iter().copied().fold(1.0, f64::max)
 }
 
+/// How many ratios are above a limit.
 fn count_over(ratios: &[f64], limit: f64) -> usize {
     ratios.iter().filter(|ratio| **ratio > limit).count()
 }
 
+/// The share of the ratios that are above a limit, in percent.
 fn percent_over(ratios: &[f64], limit: f64) -> f64 {
     count_over(ratios, limit) as f64 / ratios.len() as f64 * 100.0
 }
@@ -216,6 +222,7 @@ impl Data {
         }
     }
 
+    /// The bytes of the input.
     fn input(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.numbers)[..self.input_size]
     }
@@ -252,6 +259,7 @@ fn time_layout(
     let cpu = Device::cpu();
     let (on_cpu, on_gpu) = (data.buffers(&cpu)?, data.buffers(device)?);
     let reference = cpu.compile_operator(&cpu.create_operator(layout.desc())?)?;
+    // Both are kept for all kernels: a large layout has gigabytes.
     let mut expected = vec![0; data.output.len()];
     let mut result = expected.clone();
     let mut rows = String::new();
@@ -300,6 +308,7 @@ fn kernel_columns(measured: &MeasuredKernel, is_chosen: bool) -> String {
     format!("{kernel},{variant},{alignment},{estimate},{time},{specialized},{chosen}")
 }
 
+/// A time as the file has it, with nanoseconds.
 fn microseconds(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64() * 1e6)
 }
@@ -307,6 +316,7 @@ fn microseconds(time: Duration) -> String {
 /// The microseconds of a plain copy of the layout's elements. Its buffers take turns, enough of them that no copy finds
 /// its bytes in the L2 cache.
 fn copy_microseconds(layout: &Layout, device: &Device, gpu: &Gpu) -> Result<f64> {
+    // Meant to be larger than the L2 cache of every GPU.
     const CACHES: u64 = 150 << 20;
     let bytes = layout.elements() * u64::from(layout.width);
     let sets = CACHES.div_ceil(2 * bytes).clamp(1, 48) as u32;

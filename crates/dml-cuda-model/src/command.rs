@@ -1,4 +1,13 @@
 //! Commands: dispatch, print, writeFile.
+//!
+//! ```text
+//! { "type": "dispatch", "dispatchable": "reverse", "bindings": { "InputTensor": "A", "OutputTensor": "B", … } }
+//! { "type": "print", "resource": "B" }
+//! { "type": "writeFile", "resource": "B", "targetPath": "b.npy" }
+//! ```
+//!
+//! All names are checked here, so that a model with a misspelt name fails before its first command runs. A bind point may be
+//! bound by the dispatchable, by the command, or by both: then the command's binding counts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,6 +19,7 @@ use crate::node::Node;
 use crate::resource::is_image;
 use crate::Dispatchable;
 
+/// What a model does, in the order of its file.
 pub enum Command {
     Dispatch {
         dispatchable: String,
@@ -100,6 +110,7 @@ pub fn read(
     let resource =
         || known(&node.require("resource")?, resources, "resource").map(|(name, ())| name);
     match type_node.string()?.to_ascii_lowercase().as_str() {
+        // The dispatchable says which bind points there are.
         "dispatch" => {
             let (dispatchable, named) = known(
                 &node.require("dispatchable")?,
@@ -138,6 +149,8 @@ pub fn read(
     }
 }
 
+/// The path of a file that a command writes. Differences between systems are findings, because the model may be for
+/// Windows.
 fn target_path(node: &Node) -> Result<String> {
     let path = node.string()?;
     if is_image(path) {
@@ -192,6 +205,7 @@ fn bind_points(desc: &OperatorDesc) -> impl Iterator<Item = &'static str> {
         .map(|role| role.name())
 }
 
+/// The resource at a bind point: its name, an object with an offset, or a list of one of both.
 fn binding(node: &Node, resources: &Names) -> Result<Source> {
     if node.is_array() {
         // DxDispatch accepts a list at every bind point. The bind points of these operators take one resource.

@@ -18,6 +18,7 @@ use crate::names::{likeness, or_nearest};
 use crate::node::Node;
 use crate::value;
 
+/// What a message requires instead of another operator.
 const ONLY: &str = "DML_OPERATOR_FILL_VALUE_SEQUENCE or DML_OPERATOR_REVERSE_SUBSEQUENCES, the operators that dml-cuda has";
 
 /// Reads `{ "type": "DML_OPERATOR_…", "desc": { … } }`. The fields may also be next to `type`.

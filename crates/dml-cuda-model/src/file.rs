@@ -1,4 +1,8 @@
 //! Reads files, which other programs may have open.
+//!
+//! On Windows a virus scanner opens a new file as soon as it is closed, and a program that wants it then gets an error. All
+//! files are therefore tried again for two seconds. A model or a results file may come through a pipe, so that its size is
+//! limited while it is read and not before.
 
 use std::fs;
 use std::io::{self, Read};
@@ -7,6 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Reads to the end, which must come before 256 MiB.
 pub fn read(file: impl Read, hint: &str) -> io::Result<Vec<u8>> {
+    // A model has its large data in other files.
     const MOST: u64 = 256 << 20;
     let mut bytes = Vec::new();
     match file.take(MOST + 1).read_to_end(&mut bytes)? as u64 {
@@ -72,9 +77,10 @@ pub fn open(path: &Path) -> io::Result<fs::File> {
 
 /// Opens a regular file: opening a pipe without a writer would never end.
 pub fn open_regular(path: &Path) -> io::Result<fs::File> {
-    match fs::metadata(path)?.is_file() {
-        true => open(path),
-        false => Err(io::Error::other("it is not a regular file")),
+    if fs::metadata(path)?.is_file() {
+        open(path)
+    } else {
+        Err(io::Error::other("it is not a regular file"))
     }
 }
 
@@ -104,9 +110,10 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_shared_is_tried_for_two_seconds() {
-        let held = match cfg!(windows) {
-            true => io::Error::from_raw_os_error(32),
-            false => io::ErrorKind::ResourceBusy.into(),
+        let held = if cfg!(windows) {
+            io::Error::from_raw_os_error(32)
+        } else {
+            io::ErrorKind::ResourceBusy.into()
         };
         let (begun, mut tries) = (Instant::now(), 0);
         while may_pass(&held, begun) {

@@ -1,5 +1,12 @@
-//! Initial values: bytes of a file or an array, or how to compute them. Only parts of computed values are in memory at
-//! a time.
+//! Initial values: bytes of a file or an array, or how to compute them.
+//!
+//! A resource may be larger than the memory of the host, if a GPU has room for it. So only parts of computed values are in
+//! memory at a time:
+//!
+//! ```text
+//! valueStart 0, valueDelta 1, valueCount 1 000 000 000
+//! part 0: 0, 1, 2, …      part 1: goes on where part 0 ended      …
+//! ```
 
 use dml_cuda::TensorDataType;
 use half::f16;
@@ -9,6 +16,7 @@ use crate::value::truncated;
 /// Bytes of a part.
 const PART: u64 = 1 << 20;
 
+/// The values of a resource, in memory or as a rule.
 pub enum Values {
     Bytes(Vec<u8>),
     /// `count` elements, by their bits: each is the first one, or the one before it plus `delta`.
@@ -43,8 +51,10 @@ impl Values {
             } => (*data_type, *first, *delta, *count),
         };
         let width = (data_type.size_in_bits() / 8) as usize;
+        // Elements of a part.
         let most = count.min(PART / width as u64);
         let (mut next, mut done) = (first, 0);
+        // A part of one value is the same every time. One that counts up is overwritten.
         let mut part = first.to_le_bytes()[..width].repeat(most as usize);
         while done < count {
             let now = most.min(count - done);
@@ -71,6 +81,7 @@ fn count_up(part: &mut [u8], data_type: TensorDataType, mut next: u64, delta: u6
 
 /// The sum of two elements in the arithmetic of the type, as in DxDispatch.
 fn plus(data_type: TensorDataType) -> fn(u64, u64) -> u64 {
+    /// The value of a FLOAT16.
     fn half(bits: u64) -> f32 {
         f16::from_bits(bits as u16).into()
     }

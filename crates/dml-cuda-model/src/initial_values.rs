@@ -31,6 +31,7 @@ pub struct Initial {
 }
 
 impl Initial {
+    /// Values that the model itself has.
     fn without_file(data_type: Option<TensorDataType>, values: Values) -> Self {
         Self {
             data_type,
@@ -64,10 +65,12 @@ pub fn read(
 
 /// The member that tells which form an object has.
 fn form<'a>(values: &Node<'a>) -> Result<&'a str> {
+    // Each of these members is a form of its own.
     const FORMS: [&str; 3] = ["value", "valueStart", "sourcePath"];
     let mut given = values.members()?;
     given.retain(|(name, _)| FORMS.contains(name));
     if given.len() > 1 {
+        // A member that is null counts as absent, unless it is the only one.
         given.retain(|(_, value)| !value.is_null());
     }
     if let [(form, _)] = given[..] {
@@ -110,6 +113,7 @@ fn list(node: &Node, values: &Node, declared: Option<TensorDataType>) -> Result<
         all.extend_from_slice(&bits(&value, data_type)?.to_le_bytes()[..width]);
         Ok(())
     })?;
+    // There may be gigabytes, and a growing list has up to twice as much.
     all.shrink_to_fit();
     Ok(Initial::without_file(declared, Values::Bytes(all)))
 }
@@ -188,7 +192,7 @@ fn of_file(
     })
 }
 
-/// All bytes of a file. Unlike a model's own file, it may be of any size.
+/// All bytes of a file. Unlike a model's own file, it may have any size.
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file::open_regular(path)?.read_to_end(&mut bytes)?;

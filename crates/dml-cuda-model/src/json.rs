@@ -1,5 +1,13 @@
-//! JSON documents, with comments and trailing commas as in DxDispatch. Numbers stay text until their type is known, so
-//! that 64-bit integers keep all digits.
+//! JSON documents, with comments and trailing commas as in DxDispatch.
+//!
+//! Two things differ from a usual parser:
+//!
+//! - Numbers stay text until their type is known, so that 64-bit integers keep all digits.
+//! - Arrays are checked but not kept, because a list of initial values may have millions of elements. A value keeps the text
+//!   from where it begins, and [`Value::elements`] parses that again when somebody reads the elements.
+//!
+//! DxDispatch parses with RapidJSON 1.1.0, which reads some documents otherwise or not at all. What it would refuse is
+//! recorded while the document is parsed.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -54,6 +62,7 @@ impl fmt::Display for Unread {
     }
 }
 
+/// A value of the document.
 pub struct Value<'a> {
     /// The document from here on, and the line on which it begins.
     text: &'a str,
@@ -61,6 +70,7 @@ pub struct Value<'a> {
     pub kind: Kind<'a>,
 }
 
+/// What a value is.
 pub enum Kind<'a> {
     Null,
     Boolean(bool),
@@ -124,6 +134,7 @@ fn rapidjson_reads(number: &str) -> bool {
     let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let [value, whole, exponent] =
         [number, integer, exponent].map(|text| text.parse().unwrap_or(f64::NAN));
+    // The digits that RapidJSON multiplies out, without zeros before them.
     let digits = [integer, fraction].concat();
     let length = digits.trim_start_matches(['-', '0']).len().max(1);
     let is_exact = (-22.0..=37.0).contains(&(exponent - fraction.len() as f64));
@@ -132,6 +143,7 @@ fn rapidjson_reads(number: &str) -> bool {
         && (value != 0.0 || is_exact || length as f64 + exponent < -324.0)
 }
 
+/// Goes through the text token by token. There is no tree of tokens.
 struct Parser<'a> {
     text: &'a str,
     scanner: Scanner<'a>,
@@ -163,6 +175,7 @@ impl<'a> Parser<'a> {
 
     /// Goes to the next token that is no comment.
     fn next(&mut self) -> Result<()> {
+        // A token may span lines, so that lines are counted from begin to begin.
         let before = self.scanner.token_start();
         loop {
             let (end, in_line) = (
@@ -178,6 +191,7 @@ impl<'a> Parser<'a> {
                 why[..1].make_ascii_lowercase();
                 format!("line {line}, column {column}: {why}")
             })?;
+            // The scanner takes every white space of Unicode. RapidJSON takes JSON's four.
             let gap = &self.text[end..self.scanner.token_start()];
             if gap.contains(|c| !matches!(c, ' ' | '\t' | '\n' | '\r')) {
                 self.refuse(format_args!(
@@ -216,6 +230,7 @@ impl<'a> Parser<'a> {
         self.refused.push(format!("line {}: {why}", self.line));
     }
 
+    /// An error at the current token.
     fn error(&self, why: &str) -> String {
         let column = self.text[..self.scanner.token_start()]
             .rsplit('\n')
@@ -229,6 +244,7 @@ impl<'a> Parser<'a> {
 
     /// The value that begins with this token. Ends at its last token.
     fn value(&mut self, depth: usize) -> Result<Value<'a>> {
+        // Each level is a call of this function, and a thread's stack is limited.
         if depth > DEEPEST {
             return Err(self.error(&format!("more than {DEEPEST} values inside each other")));
         }
@@ -254,6 +270,7 @@ impl<'a> Parser<'a> {
         Ok(Value { text, line, kind })
     }
 
+    /// The members of an object. A name that is given twice stays twice, so that a reader can refuse it.
     fn object(&mut self, depth: usize) -> Result<Kind<'a>> {
         let mut members = Vec::new();
         self.list(&Token::CloseBrace, |parser| {

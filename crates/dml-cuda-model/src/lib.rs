@@ -113,6 +113,7 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     })
 }
 
+/// Reads a dispatchable with its default bindings.
 fn read_dispatchable(name: &str, node: &Node, resources: &Names) -> Result<Dispatchable> {
     let desc = dispatchable::read(node)?;
     let bindings = match node.get("bindings") {
@@ -162,6 +163,7 @@ fn find_misread(
     named: &Names<&Dispatchable>,
 ) {
     for ModelCommand { command, .. } in commands {
+        // Only a dispatch takes bytes for elements of a tensor.
         let Command::Dispatch {
             dispatchable,
             bindings,

@@ -1,5 +1,13 @@
 //! The members of a model's objects: the JSON Schema of a model, by which readers walk it, and which `dml-cuda schema`
-//! prints.
+//! prints for editors.
+//!
+//! ```text
+//! schema.json: "$defs": { "command": { "properties": { "type", … }, "required": ["type"] } }
+//! reader:      node.walk(&["command"])?   every member is known, none is given twice, none is missing
+//!              node.require("type")?      then its value is read
+//! ```
+//!
+//! So the schema that an editor sees and the members that are read cannot differ.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::LazyLock;
@@ -11,6 +19,7 @@ use crate::names::nearest;
 use crate::node::Node;
 use crate::text::shown;
 
+/// The schema as editors get it.
 pub const SCHEMA: &str = include_str!("schema.json");
 
 /// The definition of an object.
@@ -21,6 +30,7 @@ struct Object {
     required: Vec<String>,
 }
 
+/// A member of an object.
 #[derive(Deserialize)]
 struct Member {
     /// The values that DxDispatch accepts for the member, described for a message. It refuses others, including null.
@@ -35,6 +45,7 @@ fn object(name: &str) -> &'static Object {
         #[serde(rename = "$defs")]
         definitions: HashMap<String, Object>,
     }
+    // Parsed once, because every object of a model is walked by it.
     static PARSED: LazyLock<Schema> =
         LazyLock::new(|| serde_json::from_str(SCHEMA).expect("schema.json is a schema"));
     &PARSED.definitions[name]
@@ -105,6 +116,7 @@ impl<'a> Node<'a> {
             .try_for_each(|name| self.require(name).map(drop))
     }
 
+    /// Refuses a name in the wrong case. Records any other member that nothing reads, with the nearest name.
     fn unknown_member(&self, name: &str, object: &Node, objects: &[&'static Object]) -> Result<()> {
         // Names in lower case come first: DxDispatch requires `type` and also reads `Type`.
         let names = objects

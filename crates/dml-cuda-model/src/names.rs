@@ -1,4 +1,6 @@
-//! Names that are nearly right.
+//! Names that are nearly right: the end of a message that says what a misspelt word may mean.
+//!
+//! Likeness is that of Jaro and Winkler, which forgives swapped letters and prefers words that begin alike.
 
 use crate::text::shown;
 

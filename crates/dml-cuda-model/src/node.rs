@@ -1,4 +1,14 @@
 //! Typed access to a JSON document in which every error names the place: `resources.A.initialValues[3]`.
+//!
+//! A node is a value with its path from the root and with the document, so that a reader deep inside of a model can make a
+//! message of its own, or record a finding, without help of its callers:
+//!
+//! ```text
+//! node.error(found, required)     stops: "line 9: commands[2].type is …, but must be …"
+//! node.refuse(found, required)    goes on: DxDispatch would stop here, which --strict makes an error
+//! node.differs(found, required)   goes on: DxDispatch would do something else, which --strict makes a warning
+//! node.unread(name, …)            goes on: nothing reads this member, which is a warning
+//! ```
 
 use std::borrow::Cow;
 use std::fmt;
@@ -36,6 +46,7 @@ impl fmt::Display for Path<'_> {
 }
 
 impl<'a> Node<'a> {
+    /// The whole document.
     pub fn root(document: &'a Document) -> Self {
         Self {
             value: &document.value,
@@ -44,6 +55,7 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// What the value is.
     pub fn kind(&self) -> &'a Kind<'a> {
         &self.value.kind
     }
@@ -58,6 +70,7 @@ impl<'a> Node<'a> {
         self.error(self.kind(), required) + &or_nearest(self.string().unwrap_or_default(), names)
     }
 
+    /// The line and the path of members, as every message about the value begins.
     pub fn place(&self) -> String {
         format!(
             "line {}: {}",
@@ -154,10 +167,12 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Whether it is a list, whose elements [`each`](Self::each) reads.
     pub fn is_array(&self) -> bool {
         matches!(self.kind(), Kind::Array)
     }
 
+    /// Whether it is `null`, which most readers take for absent.
     pub fn is_null(&self) -> bool {
         matches!(self.kind(), Kind::Null)
     }
@@ -241,12 +256,14 @@ impl<'a> Node<'a> {
         &self,
         mut read: impl FnMut(&Node<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        match self.is_array() {
-            true => self.each(read),
-            false => Ok(vec![read(self)?]),
+        if self.is_array() {
+            self.each(read)
+        } else {
+            Ok(vec![read(self)?])
         }
     }
 
+    /// The text of a string.
     pub fn string(&self) -> Result<&'a str> {
         let Kind::Text(text) = self.kind() else {
             return Err(self.error(self.kind(), "a string"));
@@ -254,6 +271,7 @@ impl<'a> Node<'a> {
         Ok(text)
     }
 
+    /// A value of `true` or `false`.
     pub fn boolean(&self) -> Result<bool> {
         let Kind::Boolean(value) = self.kind() else {
             return Err(self.error(self.kind(), "true or false"));

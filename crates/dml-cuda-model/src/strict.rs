@@ -64,6 +64,7 @@ pub fn check(model: &Model, document: &Document) -> Result<()> {
 }
 
 impl Checked<'_> {
+    /// Looks at a dispatch by the rules of its operator.
     fn dispatch(&self, command: &Command, node: &Node) -> Result<()> {
         let Command::Dispatch {
             dispatchable,
@@ -108,6 +109,7 @@ impl Checked<'_> {
         }
     }
 
+    /// The resource of a name. A deferred one may be absent.
     fn resource(&self, name: &str) -> Option<&Resource> {
         let mut resources = self.model.resources.iter();
         let (_, resource) = resources.find(|(found, _)| found == name)?;

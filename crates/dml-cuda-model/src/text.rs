@@ -1,4 +1,7 @@
 //! Text of files and other programs as it can be printed.
+//!
+//! A name in a model may have control characters that move a terminal's cursor or change its title, characters that turn the
+//! direction of a line, or a length of megabytes. No message repeats any of that.
 
 use std::path::Path;
 
@@ -8,6 +11,7 @@ pub fn shown(text: &str) -> String {
     shown_to(200, text)
 }
 
+/// At most `most` characters, and a mark if there are others.
 fn shown_to(most: usize, text: &str) -> String {
     let end = if text.chars().nth(most).is_some() {
         "…"
@@ -35,6 +39,7 @@ pub fn shown_path(path: &Path) -> String {
     shown_to(1 << 12, &path.to_string_lossy())
 }
 
+/// A character, or its escape if a terminal would obey it.
 fn escaped(c: char) -> String {
     let misleads = matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if c.is_control() || misleads {

@@ -1,4 +1,13 @@
 //! Values of a data type: from JSON to bits, and from bits to the text a C++ stream would print.
+//!
+//! All values are the bits of their type in the low end of a `u64`, so that one reader and one printer serve 11 types:
+//!
+//! ```text
+//! -1 as INT8       0x00000000000000ff
+//! 1.5 as FLOAT16   0x0000000000003e00
+//! ```
+//!
+//! Where DxDispatch rounds or prints in its own way, so does this module, because outputs are compared as text.
 
 use std::fmt;
 
@@ -64,6 +73,7 @@ pub fn truncated(value: f32) -> f16 {
     f16::from_bits(nearest.to_bits() - u16::from(further))
 }
 
+/// Whether the integers of a type have a sign.
 fn is_signed(data_type: TensorDataType) -> bool {
     data_type.name().starts_with("INT")
 }
@@ -73,6 +83,7 @@ fn is_signed(data_type: TensorDataType) -> bool {
 fn integer(node: &Node, data_type: TensorDataType) -> Result<u64> {
     let value = node.integer()?;
     let (signed, width) = (is_signed(data_type), data_type.size_in_bits());
+    // One bit is the sign.
     let most = (1i128 << (width - u32::from(signed))) - 1;
     let least = -most - i128::from(signed);
     if (least..=most).contains(&value) {
@@ -162,12 +173,14 @@ pub enum Number {
 }
 
 impl Number {
+    /// The value of an element by its bits.
     pub fn new(bits: u64, data_type: TensorDataType) -> Self {
         let unused = 64 - data_type.size_in_bits();
         match data_type {
             TensorDataType::Float16 => Self::Float(f16::from_bits(bits as u16).into()),
             TensorDataType::Float32 => Self::Float(f32::from_bits(bits as u32).into()),
             TensorDataType::Float64 => Self::Float(f64::from_bits(bits)),
+            // Shifting to the top and back extends the sign.
             _ if is_signed(data_type) => Self::Integer(((bits << unused) as i64 >> unused).into()),
             _ => Self::Integer((bits << unused >> unused).into()),
         }

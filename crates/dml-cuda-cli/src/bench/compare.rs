@@ -75,6 +75,7 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Keeps what a report shows of a file besides its cases.
     fn new(name: String, results: &Results) -> Self {
         let results = results.clone();
         Self {

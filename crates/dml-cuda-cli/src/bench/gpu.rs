@@ -136,6 +136,7 @@ impl Gpu {
                 .device()
                 .record_raw_graph(|stream| queued = queue(stream))
         };
+        // An error while the graph is recorded is better than that of the incomplete graph.
         queued?;
         Samples::take(times, &self.stream, graph?.as_mut(), || Ok(()))
     }
@@ -144,6 +145,7 @@ impl Gpu {
     fn queue(&self, memory: &Memory, kind: Kind, repeat: u32, stream: RawStream) -> Result<()> {
         let &Memory { from, to, bytes } = memory;
         let stream = stream.0.cast();
+        // A share is what a thread block of 256 threads moves: vectors of 16 bytes.
         let (entry, share) = match kind {
             Kind::Copy | Kind::Fill => (None, 1),
             Kind::Store => (Some(c"store"), 256 * 16),
@@ -203,6 +205,7 @@ impl Gpu {
 }
 
 impl Kernels {
+    /// Finds a kernel by its name in plain.ptx.
     fn find(&self, entry: &CStr) -> Result<sys::CUfunction, DriverError> {
         // SAFETY: the module is loaded.
         unsafe { module::get_function(self.module, entry.to_owned()) }

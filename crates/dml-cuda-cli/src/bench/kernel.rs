@@ -142,15 +142,17 @@ fn next_to_its_baseline(
         sets.push(Bound::new(case, device, &lengths)?);
     }
     let gpu = Gpu::new(device)?;
-    let (mut graph, way) = match moved < IN_GRAPH {
-        true => (
+    let (mut graph, way) = if moved < IN_GRAPH {
+        (
             Some(device.record_graph(in_turn(&sets, times))?),
             Way::InGraph,
-        ),
-        false => (None, Way::Queued),
+        )
+    } else {
+        (None, Way::Queued)
     };
     // A GPU that waited has lower clocks: nothing is timed until they are up.
     sample(&sets, graph.as_mut(), times, &gpu.stream)?;
+    // The baseline is timed on the same buffers, so that the caches are as cold.
     let (kinds, bytes) = plain(work.mode, moved, total);
     let from: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
     let to: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
@@ -220,6 +222,7 @@ struct Bound {
 }
 
 impl Bound {
+    /// Compiles the operator and binds it to buffers. The lengths are given, because the CPU's must be the same.
     fn new(case: &Case, device: &Device, lengths: &[u32]) -> Result<Self> {
         let operator = device.compile_operator(&device.create_operator(case.desc()?)?)?;
         let output = random_buffer(case, device)?;
@@ -252,6 +255,7 @@ fn random_buffer(case: &Case, device: &Device) -> Result<Buffer> {
     Ok(buffer)
 }
 
+/// A buffer from the case's misalignment on.
 fn misaligned(case: &Case, buffer: &Buffer) -> BufferBinding {
     let length = buffer.size_in_bytes() - case.misaligned;
     BufferBinding::range(buffer, case.misaligned, length)
@@ -288,6 +292,7 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
 /// Writes the same bytes again after `RANDOM_BYTES`. They are cast from whole numbers, which are made much faster than
 /// byte by byte, and only as many as a buffer needs.
 fn write_random_bytes(buffer: &Buffer) -> Result<()> {
+    // The generator's state and all numbers so far, which every buffer begins with.
     static RANDOM: Mutex<(u64, Vec<u64>)> = Mutex::new((7, Vec::new()));
     let (state, numbers) = &mut *RANDOM.lock().unwrap_or_else(PoisonError::into_inner);
     let needed = buffer.size_in_bytes().min(RANDOM_BYTES as u64).div_ceil(8) as usize;

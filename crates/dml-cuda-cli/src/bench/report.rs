@@ -79,6 +79,7 @@ fn check_output(path: &Path, options: &Report) -> Result<(), String> {
     output_file::can_write_result(path, options.overwrite, Results::is_at)
 }
 
+/// Writes the report into a file. If that fails, it is saved elsewhere.
 fn write(path: &Path, text: &str, options: &Report) -> Result<(), String> {
     let bytes = text.as_bytes();
     output_file::write_result(path, bytes, options.overwrite, Results::is_at)

@@ -112,6 +112,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The microseconds of a dispatch, or none if the case has no times.
     pub fn samples(&self) -> &[f64] {
         match self {
             Self::Each(samples) | Self::Medians(samples) => samples,
@@ -119,6 +120,7 @@ impl Outcome {
         }
     }
 
+    /// Whether the case has times.
     pub fn has_samples(&self) -> bool {
         !self.samples().is_empty()
     }
@@ -143,11 +145,13 @@ impl Outcome {
         }
     }
 
+    /// Whether the case failed. A case that is known to be wrong has not failed.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Error(_))
     }
 }
 
+/// The output of a small model.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(expecting = "an object")]
 pub struct Output {
@@ -185,7 +189,7 @@ impl Results {
         Ok(results)
     }
 
-    /// Adds which lanes are interleaved, which files of older releases do not say.
+    /// Adds which cases have interleaved sequences. Files of older releases do not say it.
     fn complete(&mut self) {
         let mut side_by_side = BTreeSet::new();
         for case in suite::all() {
@@ -220,6 +224,7 @@ impl Results {
                 .iter()
                 .chain(baseline)
                 .find(|value| !(1e-6..=1e12).contains(*value));
+            // The first one that holds. None of them can come from a bench, but files are edited and merged.
             let why = match (outcome, wrong) {
                 _ if !seen.insert(work.name()) => "is there twice, but must be there once",
                 _ if work.bytes == 0 => "has 0 bytes, but must move at least one",
@@ -249,6 +254,7 @@ impl Results {
             .saturating_sub(self.cases.len() + self.outputs.len())
     }
 
+    /// The text of the file, with a line's end at its end.
     pub fn to_json(&self) -> Result<String, String> {
         Ok(serde_json::to_string_pretty(self).map_err(|error| error.to_string())? + "\n")
     }

@@ -41,6 +41,7 @@ pub struct Ratio {
     pub interval: Interval,
 }
 
+/// The median of at least one sample.
 pub fn median(samples: &[f64]) -> f64 {
     quartile(samples, 2.0)
 }
@@ -61,6 +62,7 @@ fn quartile(samples: &[f64], quarters: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
+/// The samples from the smallest to the largest.
 pub fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -63,10 +63,11 @@ pub enum Lengths {
     ThreeQuarters,
     /// From both ends in turn: 0, the axis size, 1, one less than that, and so on.
     InTurn,
-    /// Counted up from 0, also above the axis size. There DirectML is known to compute other bytes.
+    /// Counted up from 0, even above the axis size. There DirectML is known to compute other bytes.
     OverLong,
 }
 
+/// Every case, read once.
 static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let mut cases = Vec::new();
     for line in include_str!("suite.jsonl").lines() {
@@ -127,6 +128,7 @@ pub fn of_onnx(tier: Tier) -> Vec<Case> {
         .collect()
 }
 
+/// Appends the baselines, so that they are timed first and last.
 fn between_baselines<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<Case> {
     let mut cases: Vec<Case> = cases.cloned().collect();
     let mut baselines = cases.clone();
@@ -172,18 +174,22 @@ fn write_models(folder: &Path, tier: Tier) -> Result<usize, String> {
 }
 
 impl Case {
+    /// A tier has all cases of smaller tiers.
     fn is_in(&self, tier: Tier) -> bool {
         self.tier.is_some_and(|least| least as u64 <= tier as u64)
     }
 
+    /// How the case uses its memory, if it is timed.
     fn mode(&self) -> Option<Mode> {
         self.work.as_ref().map(|work| work.mode)
     }
 
+    /// Whether it is plain work, and no operator.
     pub fn is_baseline(&self) -> bool {
         self.mode().is_some_and(Mode::is_baseline)
     }
 
+    /// Whether the output replaces the input.
     pub fn is_in_place(&self) -> bool {
         self.mode() == Some(Mode::InPlace)
     }

@@ -40,6 +40,7 @@ pub fn time_cases(options: &Bench) -> Result<ExitCode, String> {
         complain!("All cases: a GPU takes minutes, a CPU or DxDispatch up to half an hour");
     }
     let all = runner.cases();
+    // Only now, because a runner knows which cases it can run.
     let cases = wanted_cases(&all, only)?;
     let progress = ProgressBar::new(cases.len() as u64).with_style(progress_style());
     let mut timing = Timing {
@@ -99,6 +100,7 @@ fn planned_results(options: &Bench, cases: &[&Case]) -> Results {
     }
 }
 
+/// The bar with the name of the case, which tells where a bench hangs.
 fn progress_style() -> ProgressStyle {
     ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -134,9 +136,10 @@ impl Timing<'_> {
         }
         let is_late = matches!(&answer, Err(error) if error.starts_with(process::TOO_LONG));
         // Only another program is taken to hang.
-        self.timeouts = match is_late && self.options.runner.is_some() {
-            true => self.timeouts + 1,
-            false => 0,
+        self.timeouts = if is_late && self.options.runner.is_some() {
+            self.timeouts + 1
+        } else {
+            0
         };
         answer
     }

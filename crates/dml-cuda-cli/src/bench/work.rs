@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes of the plain work by whose rate floors are computed.
 pub const LARGE_BASELINE: u64 = 512 << 20;
 
+/// What a case does. Two cases with equal work may be compared.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Work {
     pub case: String,
@@ -15,7 +16,7 @@ pub struct Work {
     pub mode: Mode,
     /// Bytes that it must read and write at least.
     pub bytes: u64,
-    /// Whether neighbours in memory belong to lanes with lengths of their own.
+    /// Whether neighbours in memory belong to sequences with lengths of their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub side_by_side: bool,
 }
@@ -76,6 +77,7 @@ impl Mode {
     /// The modes of cases, in the order of reports.
     pub const OF_CASES: [Self; 3] = [Self::Fill, Self::Copy, Self::InPlace];
 
+    /// Whether it is plain work.
     pub fn is_baseline(self) -> bool {
         self.baseline() == self
     }

@@ -111,10 +111,12 @@ fn by_one(desc: &OperatorDesc, version: &DirectMlVersion) -> Result<Vec<String>,
         .collect())
 }
 
+/// The broken rules as data, in the library's order.
 fn faults(errors: ValidationErrors) -> Vec<Fault> {
     errors.errors().iter().map(|error| json!(error)).collect()
 }
 
+/// The message that a reader sees.
 fn message_of(fault: &Fault) -> String {
     fault["message"].as_str().unwrap_or_default().to_owned()
 }
@@ -149,6 +151,7 @@ fn recorded(version: &DirectMlVersion, desc: &Result<OperatorDesc, Vec<Fault>>) 
 }
 
 impl Recorded {
+    /// What a range of versions has in common: the first broken rule, or that there is none.
     fn first_message(&self) -> Option<String> {
         self.errors.first().map(message_of)
     }
@@ -169,15 +172,17 @@ fn by_version(desc: &Result<OperatorDesc, Vec<Fault>>) -> Answer {
             _ => format!("{first} to {last}"),
         };
         match range[0].errors.first() {
+            // Every version says the same about what cannot be read.
             Some(fault) if fault["rule"].is_null() => lines.push(message_of(fault)),
             Some(fault) => lines.push(format!("{span}: {}", message_of(fault))),
             None => accepting.push(span),
         }
     }
     let accepted = !accepting.is_empty();
-    let accepting = match accepted {
-        true => accepting.join(" and "),
-        false => "none".to_owned(),
+    let accepting = if accepted {
+        accepting.join(" and ")
+    } else {
+        "none".to_owned()
     };
     Answer {
         accepted,

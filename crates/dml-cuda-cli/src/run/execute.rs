@@ -125,6 +125,7 @@ impl Executor<'_> {
         let mut bound = Vec::new();
         for (role, _) in operator.operator().tensors() {
             let point = role.name();
+            // A binding of the command replaces that of the dispatchable.
             let source = bindings.get(point).or_else(|| defaults.get(point));
             let source = source.ok_or_else(|| format!("nothing is bound to {point}"))?;
             let binding = self.binding(source);
@@ -134,6 +135,7 @@ impl Executor<'_> {
         let (output, inputs) = bound
             .split_last()
             .ok_or("nothing is bound to OutputTensor")?;
+        // Only now are the lengths known that an earlier dispatch has written.
         if self.options.strict {
             refuse_long_lengths(operator.operator().desc(), inputs)?;
         }
@@ -163,6 +165,7 @@ impl Executor<'_> {
     ) -> Result<Samples> {
         let options = self.options;
         let repeat = options.dispatch_repeat;
+        // Bound once, as in DxDispatch: an iteration only dispatches.
         let table = operator.bind(inputs, output)?;
         let mut graph = self.graph(operator, &table)?;
         let interval = Duration::from_millis(options.dispatch_interval.into());
@@ -228,6 +231,7 @@ impl Executor<'_> {
         Ok(BufferBinding::range(buffer, offset, length))
     }
 
+    /// Prints the elements of a resource, as many as it has initial values.
     fn print(&self, name: &str, verbose: bool) -> Result<()> {
         let placed = &self.resources[name];
         let without = "a list of mixed types cannot be printed: its elements have no common type";
@@ -237,6 +241,7 @@ impl Executor<'_> {
             format: self.options.format,
             name,
             data_type,
+            // Elements, not bytes.
             count: placed.initial_length / width,
             verbose,
         };
@@ -246,6 +251,7 @@ impl Executor<'_> {
         Ok(lines.end()?)
     }
 
+    /// Writes a resource into a file, whose ending chooses the format.
     fn write_file(&self, name: &str, target_path: &str, dimensions: &[u32]) -> Result<()> {
         let placed = &self.resources[name];
         let folder = self.options.output_path.clone().unwrap_or_default();
@@ -258,6 +264,7 @@ impl Executor<'_> {
         {
             return Err("the model was read from it, but must be another file".into());
         }
+        // Messages name the whole path.
         let path = std::path::absolute(&path).unwrap_or(path);
         // The error of an earlier dispatch comes here, and not after an older file was emptied.
         placed

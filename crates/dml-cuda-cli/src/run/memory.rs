@@ -12,6 +12,7 @@ use crate::model::resource::Resource;
 /// Bytes of a resource that are printed or written at a time.
 pub const PART: u64 = 1 << 20;
 
+/// How a message names the machine's memory.
 const MACHINE: &str = "what this machine has free";
 
 /// Bytes that can be used at most, and what limits them, as a message names it.

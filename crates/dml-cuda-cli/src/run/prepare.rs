@@ -112,6 +112,7 @@ fn filled(
     let buffer = device
         .create_buffer(resource.size_in_bytes)
         .map_err(failed)?;
+    // Part by part: values that are computed are never whole in memory besides the buffer.
     let mut at = resource.initial_values_offset;
     resource.initial_values.write(|part| {
         buffer.write(at, part).map_err(failed)?;

@@ -5,8 +5,8 @@
 //! iteration 1 (hot)    dispatch dispatch dispatch   one sample
 //! ```
 //!
-//! The first iterations are cold: they load kernels, and an idle GPU has low clocks. The CPU's samples are of the host's
-//! clock, and the GPU's of events before and after the work.
+//! The first iterations are cold: they load kernels, and an idle GPU has low clocks. The CPU's samples come from the host's
+//! clock, and the GPU's from events before and after the work.
 
 use std::time::Instant;
 
@@ -16,6 +16,7 @@ use crate::bench::statistics::sorted;
 use crate::options::{Options, Repeated};
 use crate::out::{say, shown};
 
+/// The result of a step whose errors come from several libraries.
 pub type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 /// One sample per iteration, in milliseconds of one dispatch. The GPU's samples come from the last iterations; the CPU
@@ -52,7 +53,9 @@ impl Samples {
         let before = Instant::now();
         let (cpu, gpu) = match graph {
             Some(graph) => {
+                // The graph has events around its dispatches.
                 graph.launch(stream)?;
+                // The host waits, so that its clock sees the end of the work.
                 stream.synchronize()?;
                 (before.elapsed(), Some(graph.milliseconds()?))
             }
@@ -91,6 +94,7 @@ pub fn report(name: &str, samples: &Samples, options: &Options) -> Result<(), St
     let cold = iterations
         .saturating_sub(1)
         .min(options.warmup_samples as usize);
+    // DxDispatch keeps a limited number of samples of the GPU, the last ones.
     let without_gpu_sample = iterations - samples.gpu.len();
     let (cpu_cold, cpu_hot) = samples.cpu.split_at(cold);
     let (gpu_cold, gpu_hot) = samples

@@ -56,6 +56,7 @@ impl Layout {
         .into()
     }
 
+    /// How many elements the layout moves.
     pub fn elements(&self) -> u64 {
         self.sizes.iter().map(|&size| u64::from(size)).product()
     }
@@ -125,6 +126,7 @@ pub fn read(path: &Path) -> Result<Vec<Layout>, String> {
     Ok(layouts)
 }
 
+/// Reads and checks one layout. The last check is that of the library, whose rules the command does not repeat.
 fn read_line(line: &str) -> Result<Layout, String> {
     // The caller names the file's line. For serde every line is the first one.
     let layout: Layout = serde_json::from_str(line).map_err(|error| {

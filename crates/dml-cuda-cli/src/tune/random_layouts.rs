@@ -1,7 +1,7 @@
 //! Random layouts, like those that programs have.
 //!
-//! Layouts are drawn by kind, such as rows of features with a length per sequence, or lanes that lie side by side and
-//! have a length each. Uniform random sizes and strides would almost always be layouts that only one kernel can run, and
+//! Layouts are drawn by kind, such as rows of features with a length per sequence, or interleaved sequences with a length
+//! each. Uniform random sizes and strides would almost always be layouts that only one kernel can run, and
 //! the cost model's choice between kernels would not be tested.
 //!
 //! A seed always draws the same layouts, so that times of two GPUs or two commits can be compared. Every change of the
@@ -16,6 +16,7 @@ use crate::bench::suite::random;
 pub struct Random(pub u64);
 
 impl Random {
+    /// Any number of 64 bits.
     pub fn next(&mut self) -> u64 {
         random(&mut self.0)
     }
@@ -30,6 +31,7 @@ impl Random {
         values[self.below(values.len())]
     }
 
+    /// A number below `count`.
     fn below(&mut self, count: usize) -> usize {
         (self.next() % count as u64) as usize
     }
@@ -71,6 +73,7 @@ struct Kind {
     moved: [f64; 2],
 }
 
+/// A function, so that a kind takes one line.
 const fn kind(
     name: &'static str,
     weight: u32,
@@ -87,6 +90,7 @@ const fn kind(
     }
 }
 
+/// All kinds. The usual ones of programs have the largest weights.
 const KINDS: [Kind; 13] = [
     kind("block", 5, "btf", "b", [0.0, 0.0]),
     kind("block time first", 2, "tbf", "b", [0.0, 0.0]),
@@ -109,6 +113,7 @@ struct SizeRange {
     high: f64,
 }
 
+/// From 512 bytes to 128 MiB.
 const USUAL: SizeRange = SizeRange {
     low: 9.0,
     high: 27.0,
@@ -140,6 +145,7 @@ fn draw_one(random: &mut Random) -> Option<Layout> {
     }
     let width = random.one_of(&[1, 2, 2, 4, 4, 8]);
     let SizeRange { low, high } = if random.part() < 0.1 { LARGE } else { USUAL };
+    // Evenly by the logarithm: as many layouts of 1 to 2 KiB as of 1 to 2 MiB.
     let bytes = (low + (high - low) * random.part()).exp2() as u32;
     let sizes = draw_sizes(random, &dimensions, (bytes / width).max(64));
     let length_sizes = draw_length_sizes(random, kind, &dimensions, &sizes);
@@ -159,6 +165,7 @@ fn draw_one(random: &mut Random) -> Option<Layout> {
     is_valid.then_some(layout)
 }
 
+/// Draws a kind by its weight.
 fn draw_kind(random: &mut Random) -> &'static Kind {
     let weights: u32 = KINDS.iter().map(|kind| kind.weight).sum();
     let mut place = (random.next() % u64::from(weights)) as u32;

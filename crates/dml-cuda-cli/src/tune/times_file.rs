@@ -43,12 +43,11 @@ impl<'a> TimesFile<'a> {
         }
     }
 
-    /// Removes the file. What is no regular file was there before.
+    /// Removes the file, unless it is a pipe or a device, which was there before.
     pub fn remove(&self) {
-        if let Some((path, _)) = self.output {
-            if !output_file::is_stream(path) {
-                let _ = remove_file(path);
-            }
+        match self.output {
+            Some((path, _)) if !output_file::is_stream(path) => drop(remove_file(path)),
+            _ => {}
         }
     }
 
@@ -62,6 +61,7 @@ impl<'a> TimesFile<'a> {
     }
 }
 
+/// A file must be new: times of another device or commit are not to be mixed with these.
 fn create_or_open(path: &Path) -> Result<File, String> {
     output_file::has_folder(path)?;
     OpenOptions::new()

@@ -51,6 +51,7 @@ pub struct Change {
     pub status: Status,
 }
 
+/// The verdict on a difference. A report writes it in capitals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
@@ -61,6 +62,7 @@ pub enum Status {
 }
 
 impl Status {
+    /// Such as `FASTER`, as the JSON report has it.
     pub fn name(self) -> String {
         format!("{self:?}").to_uppercase()
     }
@@ -78,6 +80,7 @@ pub fn cell(timed: &Timed, baselines: &[&Timed]) -> Cell {
         samples: samples.len(),
         median,
         noise: (samples.len() > 1).then(|| noise(samples)),
+        // Bytes by microseconds are 10⁶ bytes a second.
         gigabytes_per_second: work.bytes as f64 / median / 1e3,
         of_baseline: baseline.map(|baseline| baseline / median),
         of_floor: floor_microseconds(work, baselines).map(|floor| floor / median),
@@ -121,6 +124,7 @@ fn of_kind<'a>(work: &Work, baselines: &'a [&Timed]) -> impl Iterator<Item = &'a
         .filter(move |timed| timed.work.mode == mode)
 }
 
+/// Microseconds that plain work of another size would take, if its time grew with its bytes.
 fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
     median(baseline.outcome.samples()) * bytes as f64 / baseline.work.bytes as f64
 }

@@ -26,6 +26,7 @@ pub fn differs(first: &Results, other: &Results, threshold: f64) -> Option<Strin
     let all = shared.len();
     let is_same = |baseline: &&SharedBaseline| baseline.change.status == Status::Same;
     let same = shared.iter().filter(is_same).count();
+    // One baseline that differs is enough: it is the same work in both files.
     shared.retain(|found| matches!(found.change.status, Status::Faster | Status::Slower));
     let farthest = shared
         .iter()
@@ -38,6 +39,7 @@ pub fn differs(first: &Results, other: &Results, threshold: f64) -> Option<Strin
                 "the machine was not the same: {count} of '{a}' and '{b}' differ, {name} by a factor of {factor:.2}"
             )
         }
+        // Noisy baselines do not differ, but they do not show that the machine was the same either.
         None if same == 0 || 3 * same < all => {
             format!(
                 "nothing tells whether the machine was the same: {same} of {all} baselines of '{a}' and '{b}' are SAME"
@@ -84,6 +86,7 @@ struct Key<'a> {
     timing: &'a str,
 }
 
+/// What must be equal before differing baselines mean another machine. Versions may differ: they are what is compared.
 fn key(results: &Results) -> Key<'_> {
     let words = results.machine.tool.split([' ', ',']);
     let is_name = |word: &&str| !word.starts_with(|first: char| first.is_ascii_digit());

@@ -55,6 +55,7 @@ pub fn warnings(files: &[Summary], rows: &[Row], other_machine: &[Option<String>
     warnings
 }
 
+/// An interrupted bench lacks cases, so that its means are those of the first ones.
 fn partial(Summary { name, missing, .. }: &Summary) -> Option<String> {
     match missing {
         0 => None,
@@ -64,6 +65,7 @@ fn partial(Summary { name, missing, .. }: &Summary) -> Option<String> {
     }
 }
 
+/// Releases may change a case and keep its name.
 fn other_suite(first: &Summary, other: &Summary) -> Option<String> {
     if !suites_differ(first, other) {
         return None;
@@ -77,6 +79,7 @@ fn other_suite(first: &Summary, other: &Summary) -> Option<String> {
     ))
 }
 
+/// Times of the host's clock contain the way to the GPU, and those of events do not.
 fn other_timing(first: &Summary, other: &Summary) -> Option<String> {
     if first.timing == other.timing {
         return None;
@@ -115,6 +118,7 @@ fn slow_baseline(summary: &Summary, file: usize, rows: &[Row]) -> Option<String>
     ))
 }
 
+/// How many cases failed or are known to be wrong.
 fn failed_cases(Summary { name, .. }: &Summary, file: usize, rows: &[Row]) -> Option<String> {
     let cases = match rows.iter().filter(|row| row.causes[file].is_some()).count() {
         0 => return None,
@@ -124,6 +128,7 @@ fn failed_cases(Summary { name, .. }: &Summary, file: usize, rows: &[Row]) -> Op
     Some(format!("NOTE: {name}: {cases} no time; the rows say why"))
 }
 
+/// A file that does not name its suite, as those of older releases, is taken to have the same one.
 fn suites_differ(first: &Summary, other: &Summary) -> bool {
     other.suite != first.suite && !other.suite.is_empty() && !first.suite.is_empty()
 }

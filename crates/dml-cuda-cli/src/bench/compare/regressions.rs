@@ -1,7 +1,7 @@
 //! What `report --fail-on-slower` calls a regression of a file over the first one: a case that is SLOWER, that failed or
 //! is missing, and an output that failed, differs or is missing.
 
-use super::{Comparison, Outputs, Row, Status};
+use super::{Comparison, Row, Status};
 use crate::bench::numbers::counted;
 
 /// What is no regression, because options allow it.
@@ -11,68 +11,52 @@ pub struct Allowed {
     pub missing: bool,
 }
 
-/// Regressions of cases, over all files after the first.
-#[derive(Default)]
-struct Cases {
-    slower: usize,
-    newly_failed: usize,
-    missing: usize,
-}
-
 /// Why a guard against regressions must fail, a phrase for each reason.
 pub fn regressions(comparison: &Comparison, allowed: &Allowed) -> Vec<String> {
-    let mut cases = Cases::default();
+    let (mut slower, mut failed_cases, mut missing_cases) = (0, 0, 0);
     for row in &comparison.rows {
         for file in 1..row.cells.len() {
-            cases.add(row, file);
+            let is_slower = row.status(file - 1) == Some(Status::Slower);
+            slower += usize::from(is_slower);
+            failed_cases += usize::from(row.failed[file] && !row.failed[0]);
+            missing_cases += usize::from(is_missing(row, file));
         }
     }
+    let (mut different, mut failed_outputs, mut missing_outputs) = (0, 0, 0);
+    for outputs in &comparison.outputs {
+        different += outputs.different.len();
+        failed_outputs += outputs.newly_failed;
+        missing_outputs += outputs.missing;
+    }
     let newly = "failed, which did not fail in the first run";
-    let missing = "not in both runs (--allow-missing)";
     let mut reasons = vec![
-        reason(cases.slower, "case", "SLOWER"),
-        reason(cases.newly_failed, "case", newly),
-        reason(
-            sum(comparison, |outputs| outputs.newly_failed),
-            "output",
-            newly,
-        ),
+        (slower, "case", "SLOWER"),
+        (failed_cases, "case", newly),
+        (failed_outputs, "output", newly),
     ];
     if !allowed.different_outputs {
-        let different = sum(comparison, |outputs| outputs.different.len());
-        let why = "different (--allow-different-outputs)";
-        reasons.push(reason(different, "output", why));
+        reasons.push((different, "output", "different (--allow-different-outputs)"));
     }
     if !allowed.missing {
-        let outputs = sum(comparison, |outputs| outputs.missing);
-        reasons.push(reason(cases.missing, "case", missing));
-        reasons.push(reason(outputs, "output", missing));
+        let why = "not in both runs (--allow-missing)";
+        reasons.extend([
+            (missing_cases, "case", why),
+            (missing_outputs, "output", why),
+        ]);
     }
-    reasons.into_iter().flatten().collect()
+    reasons.retain(|(count, ..)| *count > 0);
+    let phrases = reasons.into_iter();
+    phrases
+        .map(|(count, what, why)| format!("{} {why}", counted(count, what)))
+        .collect()
 }
 
-impl Cases {
-    fn add(&mut self, row: &Row, file: usize) {
-        let change = row.changes[file - 1];
-        let failed = row.failed[file];
-        let is_slower = change.is_some_and(|change| change.status == Status::Slower);
-        // Both have a time, but not of the same bytes, or one of them is known to compute something else.
-        let is_other_work = row.cells[0].is_some() && row.cells[file].is_some() && change.is_none();
-        let is_in_one = row.is_in(0) != row.is_in(file);
-        self.slower += usize::from(is_slower);
-        self.newly_failed += usize::from(failed && !row.failed[0]);
-        self.missing +=
-            usize::from(is_other_work && !row.other_model[file] || is_in_one && !failed);
+/// Whether a file or the first one lacks the case, or computes something else under its name. A case that failed is counted
+/// as that.
+fn is_missing(row: &Row, file: usize) -> bool {
+    if row.is_in(0) != row.is_in(file) {
+        return !row.failed[file];
     }
-}
-
-fn sum(comparison: &Comparison, count: fn(&Outputs) -> usize) -> usize {
-    comparison.outputs.iter().map(count).sum()
-}
-
-fn reason(count: usize, what: &str, why: &str) -> Option<String> {
-    match count {
-        0 => None,
-        _ => Some(format!("{} {why}", counted(count, what))),
-    }
+    let is_timed = row.cells[0].is_some() && row.cells[file].is_some();
+    is_timed && row.changes[file - 1].is_none() && !row.other_model[file]
 }

@@ -23,6 +23,7 @@ use crate::bench::work::{Mode, Work};
 /// Why reversals in place are not compared with DirectML's.
 const WRONG_IN_PLACE: &str = "DirectML accepts them and returns wrong data";
 
+/// A case in all results files. Its lists have an entry for each file.
 #[derive(Serialize)]
 pub struct Row {
     #[serde(flatten)]
@@ -129,6 +130,7 @@ pub fn rows(
 }
 
 impl Files<'_> {
+    /// The figures of a case in every file, next to the first one.
     fn row(&self, work: &Work, not_compared: &mut BTreeSet<String>) -> Row {
         let name = work.name();
         let mut row = Row {
@@ -174,6 +176,7 @@ impl Files<'_> {
         b: &Timed,
         not_compared: &mut BTreeSet<String>,
     ) -> Option<Change> {
+        // The case failed in the first file.
         if !a.outcome.has_samples() {
             return None;
         }
@@ -182,6 +185,7 @@ impl Files<'_> {
             return None;
         }
         let mut change = cell::change(a.outcome.samples(), b.outcome.samples(), self.threshold);
+        // The speedup is shown all the same, but it decides nothing.
         if self.other_machine[other - 1].is_some() {
             change.status = Status::Unsure;
         }

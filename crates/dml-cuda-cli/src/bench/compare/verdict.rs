@@ -139,6 +139,7 @@ impl Verdict {
         verdict
     }
 
+    /// Sets the title and the sentence, which begins with it.
     fn say(&mut self, Headline { title, rest }: Headline) {
         self.sentence = format!("{title}{rest}");
         self.title = title;
@@ -162,9 +163,10 @@ impl Verdict {
 fn line(groups: &[Group]) -> String {
     let mut parts = Vec::new();
     for group in groups {
-        let cases = match parts.is_empty() {
-            true => counted(group.cases, "case"),
-            false => group.cases.to_string(),
+        let cases = if parts.is_empty() {
+            counted(group.cases, "case")
+        } else {
+            group.cases.to_string()
         };
         let mean = group.figures().mean;
         parts.push(format!("{} {mean} ({cases})", group.short_name()));
@@ -201,8 +203,10 @@ fn headline(all: &Group, pair: &Pair) -> Headline {
     }
 }
 
+/// The beginning of the sentence: who is faster, or why that is not decided.
 fn title(all: &Group, pair: &Pair, mean: &str) -> String {
     let (first, other) = (pair.first_name, pair.other_name);
+    // The reason up to its figures, which follow in a warning.
     if let Some(why) = pair.other_machine {
         let short = why.split(':').next().unwrap_or(why);
         return format!("Not decided: {short}");
@@ -232,6 +236,7 @@ impl Groups {
     /// Groups of all rows, of those of each type in their order, and of those of each kind.
     fn new(rows: &[Row], group: impl Fn(&str, &[&Row]) -> Option<Group>) -> Self {
         let all: Vec<&Row> = rows.iter().collect();
+        // In the order of the first file.
         let mut names: Vec<&str> = Vec::new();
         for row in rows {
             if !names.contains(&&*row.work.data_type) {
@@ -273,6 +278,7 @@ fn mean_shares(rows: &[&Row], files: [usize; 2]) -> Vec<Option<f64>> {
         .to_vec()
 }
 
+/// Whether a case has a share of the baseline in all of these files.
 fn has_shares(row: &Row, files: &[usize]) -> bool {
     files.iter().all(|&file| row.share(file).is_some())
 }
@@ -284,6 +290,7 @@ impl Group {
             name: name.to_owned(),
             cases: values.len(),
             mean: geometric_mean(values)?,
+            // Shares and speedups are positive, so that 0 is below all of them.
             range: Interval {
                 low: values.iter().copied().fold(f64::MAX, f64::min),
                 high: values.iter().copied().fold(0.0, f64::max),
@@ -344,6 +351,7 @@ impl Group {
     }
 }
 
+/// One figure of each change.
 fn figures(changes: &[Change], figure: fn(&Change) -> f64) -> Vec<f64> {
     changes.iter().map(figure).collect()
 }

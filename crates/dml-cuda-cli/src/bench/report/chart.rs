@@ -27,24 +27,31 @@ struct Colour {
     dark: &'static str,
 }
 
+/// Text, axes and the lines of ticks.
 const INK: Colour = colour("#222222", "#E6E6E6");
+/// The bar from 1 to the mean of a kind.
 const FAINT: Colour = colour("#DDE3EA", "#343B43");
+/// The background, and the inside of hollow marks.
 const PAPER: Colour = colour("#FFFFFF", "#14171A");
 /// Marks of faster, slower and other cases. Those of UNSURE cases are hollow.
 const FASTER: Colour = colour("#17693A", "#6FCF8E");
 const SLOWER: Colour = colour("#A3240F", "#FF9A87");
 const OTHER: Colour = colour("#5A6068", "#AEB6BF");
 
+/// A function, so that a colour takes one line.
 const fn colour(light: &'static str, dark: &'static str) -> Colour {
     Colour { light, dark }
 }
 
+/// The width of the picture. A browser scales it to the page.
 const WIDTH: f64 = 420.0;
+/// The room at both sides.
 const MARGIN: f64 = 12.0;
 /// Where the axis begins, after the names of types.
 const LEFT: f64 = 52.0;
 /// The size of text.
 const TEXT: f64 = 13.0;
+/// The radius of a mark.
 const RADIUS: f64 = 3.0;
 /// The width of a character of size 1, and of a bold one. The program that shows the chart chooses the font, so these are
 /// those of a wide one.
@@ -137,6 +144,7 @@ struct Plot<'a> {
 }
 
 impl<'a> Plot<'a> {
+    /// Collects the cases that have the verdict's figure.
     fn new(comparison: &'a Comparison, n: usize) -> Self {
         let mut cases = Vec::new();
         for row in &comparison.rows {
@@ -153,6 +161,7 @@ impl<'a> Plot<'a> {
         }
     }
 
+    /// Whether there are too many cases for names.
     fn is_dense(&self) -> bool {
         self.cases.len() > MOST_NAMES
     }
@@ -190,6 +199,7 @@ struct Drawing {
 }
 
 impl Drawing {
+    /// Draws an element over those before it.
     fn add(&mut self, element: Markup) {
         self.body += &(element.into_string() + "\n");
     }
@@ -204,6 +214,7 @@ impl Drawing {
         self.add(text(MARGIN, self.y, font, "start", &line));
     }
 
+    /// The chart of verdict `n`: its kinds, its axis and the name of its figures.
     fn picture(&mut self, comparison: &Comparison, n: usize) {
         let plot = Plot::new(comparison, n);
         // A high picture has its ticks at both ends.
@@ -221,6 +232,7 @@ impl Drawing {
         self.y += 12.0;
     }
 
+    /// A line of round values, each at its place.
     fn ticks(&mut self, plot: &Plot) {
         self.y += 19.0;
         for tick in plot.axis.ticks() {
@@ -249,6 +261,7 @@ impl Drawing {
             .insert_str(behind, &(background.into_string() + "\n"));
     }
 
+    /// The lines of a type, with its name before the first one.
     fn marks(&mut self, data_type: &str, lines: &[Vec<Mark>], plot: &Plot) {
         if lines.is_empty() {
             return;
@@ -332,6 +345,7 @@ pub fn of_verdict(comparison: &Comparison, n: usize) -> String {
     drawing.svg(&comparison.verdicts[n..=n])
 }
 
+/// Text at a place. The anchor says which end of it is there.
 fn text(x: f64, y: f64, font: Font, anchor: &str, text: &str) -> Markup {
     // With an outline of the paper's colour, so that no line crosses it.
     let (paper, Font { size, weight }) = (PAPER.light, font);

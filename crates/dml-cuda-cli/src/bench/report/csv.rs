@@ -30,6 +30,7 @@ pub fn csv(comparison: &Comparison) -> Result<String, String> {
 /// A column's name, and its value in a line.
 type Column = (&'static str, String);
 
+/// Writes a line, and before the first one the names of the columns.
 fn write(writer: &mut Writer<Vec<u8>>, line: &[Column], is_first: bool) -> Result<(), csv::Error> {
     if is_first {
         writer.write_record(line.iter().map(|(name, _)| name))?;
@@ -82,16 +83,19 @@ fn line(row: &Row, file: usize, label: &str) -> [Column; 17] {
     ]
 }
 
+/// A whole number, if it is known.
 fn count(value: Option<usize>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
+/// A number with four decimals, if it is known.
 fn number(value: Option<f64>) -> String {
     value.map(|value| format!("{value:.4}")).unwrap_or_default()
 }
 
 /// Text that a spreadsheet does not run.
 fn no_formula(text: &str) -> String {
+    // Excel runs a cell that begins with one of these, whatever a results file has put there.
     let is_formula = text.starts_with(['=', '+', '-', '@']);
     format!("{}{text}", if is_formula { "'" } else { "" })
 }

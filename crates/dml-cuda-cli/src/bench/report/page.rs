@@ -10,6 +10,7 @@ use super::tables::{self, Table};
 use crate::bench::compare::Comparison;
 use crate::schema;
 
+/// The style sheet, which is part of the page.
 const STYLE: &str = include_str!("page.css");
 
 /// The whole page.
@@ -77,6 +78,7 @@ fn verdicts(comparison: &Comparison) -> Markup {
     }
 }
 
+/// What the figures of several files mean, and how a case is decided.
 fn meaning_of_speedups(comparison: &Comparison) -> Markup {
     let first = &comparison.files[0].name;
     html! {
@@ -88,7 +90,9 @@ fn meaning_of_speedups(comparison: &Comparison) -> Markup {
 
 /// A table below a heading, which names it for a reader who scrolls it with the keyboard.
 fn table(heading: &str, rows: &Table) -> Markup {
+    // A narrow page leaves some columns out.
     let is_wide = |n: usize| tables::WIDE.contains(&&*rows[0][n]);
+    // The class of a cell, which gives it its colour and its alignment.
     let of_cell = |n: usize, cell: &str| match cell {
         "FASTER" => Some("faster"),
         "SLOWER" => Some("slower"),

@@ -15,6 +15,7 @@ use crate::bench::compare::{Cell, Comparison, Group, Row, Summary, Verdict};
 use crate::bench::numbers::{counted, percent, significant};
 use crate::bench::statistics::Interval;
 
+/// Lines of cells. All lines of a table have the same length.
 pub type Table = Vec<Vec<String>>;
 
 /// The columns that a narrow page leaves out.
@@ -31,6 +32,7 @@ pub fn groups(comparison: &Comparison) -> Vec<Table> {
     tables
 }
 
+/// The groups of verdict `n`.
 fn groups_of(comparison: &Comparison, n: usize, verdict: &Verdict) -> Table {
     let mut table = vec![match &comparison.files[..] {
         [_] => header(["cases of", "of baseline", WIDE[0], "cases"]),
@@ -46,10 +48,12 @@ fn groups_of(comparison: &Comparison, n: usize, verdict: &Verdict) -> Table {
     table
 }
 
+/// The first line of a table.
 fn header<const N: usize>(names: [&str; N]) -> Vec<String> {
     names.map(str::to_owned).to_vec()
 }
 
+/// A group with its figures. Only groups of two files have a status.
 fn group_line(group: &Group) -> Vec<String> {
     let mut line = vec![group.short_name().to_owned()];
     match group.status {
@@ -63,6 +67,7 @@ fn group_line(group: &Group) -> Vec<String> {
     line
 }
 
+/// A speedup with three digits, which a table has room for.
 fn speedup(value: f64) -> String {
     significant(value, 3) + "×"
 }
@@ -131,6 +136,7 @@ pub fn counted_cases(tables: &[Table]) -> String {
     counted(tables.iter().map(|table| table.len() - 1).sum(), "case")
 }
 
+/// All cases of the only file.
 fn table_of_one(comparison: &Comparison) -> Table {
     let mut table = vec![header([
         "case",
@@ -159,6 +165,7 @@ fn table_of_one(comparison: &Comparison) -> Table {
     table
 }
 
+/// The cases of the first file and another that `is_listed` selects.
 fn table_of_pair(
     comparison: &Comparison,
     other: usize,
@@ -211,6 +218,7 @@ fn named(comparison: &Comparison, row: &Row, files: &[usize]) -> String {
     parts.join(": ")
 }
 
+/// A time with four digits, or with three below 1 µs, where a fourth would be noise.
 fn microseconds(cell: &Cell) -> String {
     significant(cell.median, if cell.median < 1.0 { 3 } else { 4 })
 }

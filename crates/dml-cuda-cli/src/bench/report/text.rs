@@ -71,6 +71,7 @@ pub fn text(comparison: &Comparison, medium: Medium, all_cases: bool) -> String 
 }
 
 impl Medium {
+    /// What is before an item of a list.
     fn bullet(self) -> &'static str {
         match self {
             Self::Markdown => "- ",
@@ -131,6 +132,7 @@ impl Medium {
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(columns);
         table.add_row([text]);
+        // The text is not a column among others, so that it has no space at its sides.
         for column in table.column_iter_mut() {
             column.set_padding((0, 0));
         }

@@ -15,9 +15,11 @@ use crate::bench::suite::{self, Case};
 use crate::options::Bench;
 use crate::out::in_file;
 
+/// How samples are taken, as a results file says it.
 const TIMING: &str =
     "time stamps on the GPU around the dispatches of one command list, the same buffers every time";
 
+/// DxDispatch and what it says about itself.
 pub struct DxDispatch<'a> {
     asked: &'a Bench,
     /// DxDispatch's options end at the first space, and its folder may have one: it is run by its name, from a path
@@ -30,6 +32,8 @@ pub struct DxDispatch<'a> {
 }
 
 impl<'a> DxDispatch<'a> {
+    /// Asks the program for its versions and adapters. A program that cannot be started is one error, not one for each
+    /// case.
     pub fn start(program: &Path, asked: &'a Bench) -> Result<Self, String> {
         let failed = in_file(program);
         let name = program.file_name().unwrap_or(program.as_os_str());
@@ -82,6 +86,7 @@ impl<'a> DxDispatch<'a> {
         Ok(ended.stdout)
     }
 
+    /// The program by its name, found in its own folder first.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.name);
         command.env("PATH", &self.path);
@@ -127,6 +132,7 @@ impl Runner for DxDispatch<'_> {
         cases
     }
 
+    /// A small model is run once for its output, and a timed one for its samples.
     fn answer(&mut self, case: &Case) -> Result<Answer, String> {
         let folder = super::folder(case.files()?)?;
         let (dispatches, mut printed) = (case.dispatches, Transcript::default());
@@ -137,6 +143,7 @@ impl Runner for DxDispatch<'_> {
             for verbosity in [2, 0, 0, 0, 0, 0] {
                 let options = format!(
                     " -i {} -w 1 -r {dispatches} -v {verbosity}",
+                    // The first iteration is cold, and is not counted.
                     self.asked.samples + 1
                 );
                 self.run_model(folder.path(), case, &options, &mut printed)?;
@@ -159,6 +166,7 @@ impl Runner for DxDispatch<'_> {
         })
     }
 
+    /// The driver's version comes from the list of adapters.
     fn describe(&self, machine: &mut Machine, _: &Case) -> String {
         self.tool.clone_into(&mut machine.tool);
         machine.driver = transcript::driver(&self.adapters, &machine.device).unwrap_or_default();

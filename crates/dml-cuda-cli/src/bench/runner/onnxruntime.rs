@@ -19,6 +19,7 @@ use crate::bench::{machine, process};
 use crate::options::Bench;
 use crate::out::{shown, shown_path};
 
+/// The worker, and what it says about itself.
 pub struct OnnxRuntime<'a> {
     asked: &'a Bench,
     python: PathBuf,
@@ -40,6 +41,7 @@ struct Hello {
     versions: String,
 }
 
+/// The line that a worker prints.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Said {
@@ -56,6 +58,7 @@ enum Said {
 }
 
 impl<'a> OnnxRuntime<'a> {
+    /// Checks the options and asks the worker which provider and device it has.
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
         if asked.provider.is_none() && asked.provider_library.is_none() {
             return Err(
@@ -160,10 +163,12 @@ fn has_features(case: &Case) -> bool {
 }
 
 impl Runner for OnnxRuntime<'_> {
+    /// Only what ONNX's operators can express.
     fn cases(&self) -> Vec<Case> {
         suite::of_onnx(self.asked.tier)
     }
 
+    /// A refused case has no outcome, and a note with the reason.
     fn answer(&mut self, case: &Case) -> Result<Answer, String> {
         let (device, notes) = (self.hello.device.clone(), vec![self.hello.versions.clone()]);
         let mut answer = Answer {
@@ -201,6 +206,7 @@ impl Runner for OnnxRuntime<'_> {
         Ok(answer)
     }
 
+    /// NVIDIA's tool knows the GPU. Elsewhere the adapters of Windows are all that is known.
     fn describe(&self, machine: &mut Machine, case: &Case) -> String {
         let Hello {
             tool,

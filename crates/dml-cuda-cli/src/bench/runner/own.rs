@@ -20,15 +20,18 @@ use crate::out::{complain, shown};
 use crate::run::events::of_kernels;
 use crate::signals::OF_A_BENCH;
 
+/// The name of the CPU device.
 const CPU: &str = "CPU";
 /// An iteration on a CPU takes no longer than this, if a single dispatch does not.
 const CPU_ITERATION_MILLISECONDS: f64 = 100.0;
 /// A case on a CPU takes no longer than this, but has 7 samples.
 const CPU_CASE_MILLISECONDS: f64 = 2000.0;
+/// An interval of fewer samples says little.
 const CPU_LEAST_SAMPLES: u32 = 7;
 /// How long a GPU works while its clocks are read.
 const WORK: Duration = Duration::from_secs(3);
 
+/// This program, and the device that its first process has found.
 pub struct Own<'a> {
     program: PathBuf,
     asked: &'a Bench,
@@ -37,6 +40,7 @@ pub struct Own<'a> {
     note: String,
 }
 
+/// The device as the first line of a process describes it.
 #[derive(Default, Deserialize)]
 struct Device {
     name: String,
@@ -69,6 +73,7 @@ struct Printed {
     dispatched: Vec<Dispatched>,
 }
 
+/// A dispatchable that was timed.
 #[derive(Debug, PartialEq)]
 struct Dispatched {
     kernel: String,
@@ -77,6 +82,7 @@ struct Dispatched {
 }
 
 impl<'a> Own<'a> {
+    /// Finds the device by a first process, which fails if there is none.
     pub fn start(asked: &'a Bench) -> Result<Self, String> {
         let program = std::env::current_exe()
             .map_err(|error| format!("this program's path is not known: {error}"))?;
@@ -145,17 +151,21 @@ impl<'a> Own<'a> {
 }
 
 impl Runner for Own<'_> {
+    /// With a cold L2 there are sizes and addresses that Direct3D does not have.
     fn cases(&self) -> Vec<Case> {
-        match self.asked.cold_l2 {
-            true => suite::cold(),
-            false => suite::of_tier(self.asked.tier),
+        if self.asked.cold_l2 {
+            suite::cold()
+        } else {
+            suite::of_tier(self.asked.tier)
         }
     }
 
+    /// A small model is run once for its output. A timed case has its baseline with it, if its process has timed one.
     fn answer(&mut self, case: &Case) -> Result<Answer, String> {
-        let files = match self.asked.cold_l2 {
-            true => Vec::new(),
-            false => case.files()?,
+        let files = if self.asked.cold_l2 {
+            Vec::new()
+        } else {
+            case.files()?
         };
         let folder = super::folder(files)?;
         let folder = folder.path();
@@ -188,6 +198,7 @@ impl Runner for Own<'_> {
         Ok(answer)
     }
 
+    /// Reads the clocks while this program fills memory: the last case may be too short for that.
     fn describe(&self, machine: &mut Machine, _: &Case) -> String {
         machine.tool = format!("dml-cuda {}", env!("CARGO_PKG_VERSION"));
         machine.commit = option_env!("DML_CUDA_COMMIT")

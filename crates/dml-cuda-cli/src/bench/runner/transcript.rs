@@ -48,6 +48,7 @@ impl Transcript {
             .map(|line| line.trim_matches(|c: char| c.is_whitespace() || c.is_control()))
             .filter(|line| !line.is_empty())
             .collect();
+        // Timings of all dispatchables are printed alike, but a model of the suite has one.
         let (mut cold, mut dispatched, mut each) = (0, None, Vec::new());
         for line in &lines {
             if let Some(device) = line
@@ -84,6 +85,7 @@ impl Transcript {
 /// The line that says why a program failed: the first error, or else the last line. For every parse error the last line
 /// is "RunAll called before initialize".
 fn cause(lines: &[&str], nothing_ran: bool) -> Option<String> {
+    // How the errors of DxDispatch and of dml-cuda begin.
     const ERRORS: [&str; 5] = [
         "ERROR",
         "Failed to ",

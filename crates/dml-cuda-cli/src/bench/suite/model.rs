@@ -24,6 +24,7 @@ impl Case {
         }
     }
 
+    /// The size of the output; 0 without a descriptor.
     pub fn output_bytes(&self) -> u64 {
         number(&self.members()["OutputTensor"]["TotalTensorSizeInBytes"])
     }
@@ -144,6 +145,7 @@ fn memory(tensor: &Value, is_counted: bool) -> Value {
     json!({ "initialValuesDataType": data_type, "initialValues": [0], "sizeInBytes": tensor["TotalTensorSizeInBytes"] })
 }
 
+/// A number of the descriptor; 0 if it is absent.
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }

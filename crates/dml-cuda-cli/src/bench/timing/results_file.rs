@@ -14,6 +14,7 @@ use crate::options::Bench;
 use crate::out::{complain, in_file};
 use crate::output_file;
 
+/// The file, and how far it is written.
 pub struct ResultsFile<'a> {
     options: &'a Bench,
     /// Whether an older results file stays until the new results are complete.
@@ -70,6 +71,7 @@ impl<'a> ResultsFile<'a> {
         Ok(())
     }
 
+    /// Saves the results in another place. Returns the end of a message that says where.
     fn saved_elsewhere(&self, results: &Results) -> Result<String, String> {
         let text = results.to_json()?;
         let saved = output_file::save_elsewhere(&self.options.output, text.as_bytes());

@@ -15,6 +15,7 @@ use crate::bench::numbers::{clipped, percent, times};
 use crate::bench::statistics::Interval;
 use crate::bench::work::Mode;
 
+/// A case as it is drawn, without its height: the line is chosen when all widths are known.
 pub struct Mark<'a> {
     row: &'a Row,
     point: Point,
@@ -65,6 +66,7 @@ impl<'a> Mark<'a> {
         let is_ambiguous = self.row.work.mode == Mode::InPlace && self.row.group != "in place";
         let mode = if is_ambiguous { ", in place" } else { "" };
         let name = format!("{}{mode}", self.row.work.case);
+        // At most what the larger side has room for. Characters differ in width, and this is a guess.
         let name = clipped(&name, (before.max(after) / CHARACTER / TEXT) as usize);
         let width = name.chars().count() as f64 * CHARACTER * TEXT + 3.0;
         let (x, anchor) = if after >= before {
@@ -72,9 +74,10 @@ impl<'a> Mark<'a> {
         } else {
             (self.begin - 3.0, "end")
         };
-        match after >= before {
-            true => self.end += width,
-            false => self.begin -= width,
+        if after >= before {
+            self.end += width
+        } else {
+            self.begin -= width
         }
         self.label = Some(Label { name, x, anchor });
     }

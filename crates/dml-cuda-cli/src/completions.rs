@@ -1,5 +1,7 @@
-//! The completions of shells and the manual pages. Both are made from [`Options`], so that they never lack an option. What the
-//! crates for them do not get right for this program is corrected here, with the reason.
+//! The completions of shells and the manual pages, for `dml-cuda completions` and `dml-cuda man`.
+//!
+//! Both are made from [`Options`], so that they never lack an option. The crates that write them do not know everything: values
+//! that only a parser knows, hidden options, a program's name with a hyphen. These are corrected here, each with its reason.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};

@@ -87,6 +87,7 @@ pub fn show_adapters(format: Format) -> Result<(), String> {
             total_memory,
             ..
         } = properties;
+        // Units of 2³⁰ bytes.
         let gigabytes = total_memory as f64 / f64::from(1 << 30);
         let text = format!(
             "{name}\n-Ordinal: {ordinal}\n-Hardware: true\n-Driver: {driver}\n-Compute Capability: {major}.{minor}\n\

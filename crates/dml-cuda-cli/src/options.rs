@@ -1,4 +1,10 @@
 //! The command line: DxDispatch's options with the same meaning, and dml-cuda's own.
+//!
+//! The doc comments of fields and commands are the help texts that users read: imperative, one sentence, no final period.
+//! The short help shows what most users need, and `--help` shows all.
+//!
+//! DxDispatch spells its options with underscores. Each has an alias with hyphens, as the other options have. A command line
+//! of DxDispatch that means something else here must not be accepted silently: options without a meaning are in `ignored`.
 
 mod bench;
 mod ignored;

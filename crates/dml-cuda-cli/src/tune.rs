@@ -276,6 +276,7 @@ fn time_layout(
                 kernel, variant, ..
             } = measured;
             dispatch(&measured.operator, &on_gpu, before, in_place, &mut result)?;
+            // A wrong result is reported, and its row is kept.
             if result != expected {
                 findings.wrong += 1;
                 complain!("WRONG: {}, {kernel} {variant}", layout.columns());

@@ -93,6 +93,7 @@ fn known<'a, T>(name: &Node, names: &'a Names<T>, what: &str) -> Result<(String,
         .get(text)
         .map(|named| (text.to_owned(), named))
         .ok_or_else(|| {
+            // Sorted, so that the message is the same every time.
             let mut names: Vec<&str> = names.keys().copied().collect();
             names.sort_unstable();
             name.unknown(format!("the name of a {what} of this model"), &names)
@@ -159,6 +160,7 @@ fn target_path(node: &Node) -> Result<String> {
             "another file: dml-cuda writes no images",
         ));
     }
+    // `\\server\share`, or a drive such as `C:\`.
     let is_of_windows = path.starts_with(r"\\")
         || matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     if is_of_windows && !cfg!(windows) {
@@ -238,6 +240,7 @@ fn binding(node: &Node, resources: &Names) -> Result<Source> {
     {
         counter.refuse(counter.kind(), "the name of a resource");
     }
+    // Read only for its error.
     node.optional::<u64>("elementCount")?;
     let offset = node.optional("elementOffset")?.unwrap_or(0);
     let element_size = node

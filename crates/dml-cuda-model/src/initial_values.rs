@@ -99,6 +99,7 @@ fn list(node: &Node, values: &Node, declared: Option<TensorDataType>) -> Result<
     let mut all = Vec::new();
     values.each(|element| {
         let (value, data_type) = match declared {
+            // `{ "type": "INT8", "value": 1 }` in a list of mixed types.
             None if matches!(element.kind(), Kind::Object(_)) => {
                 element.walk(&["typedValue"])?;
                 let value = element.require("value")?;
@@ -161,6 +162,7 @@ fn of_file(
 ) -> Result<Initial> {
     let name = source.kind();
     let mut path = PathBuf::from(separated(source.string()?));
+    // A file next to the model comes before one in the current folder.
     let beside_model = folder.join(&path);
     if beside_model.exists() {
         path = beside_model;

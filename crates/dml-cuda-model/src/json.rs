@@ -97,6 +97,7 @@ impl fmt::Display for Kind<'_> {
 
 /// Parses a document; an error names line and column.
 pub fn parse(text: &str) -> Result<Document<'_>> {
+    // A document is one value, with comments around it.
     let mut parser = Parser::new(text, 1);
     parser.next()?;
     if parser.token.is_none() {
@@ -122,6 +123,7 @@ impl<'a> Value<'a> {
     pub fn elements(&self, read: impl FnMut(Value<'a>) -> Result<()>) -> Result<()> {
         let mut parser = Parser::new(self.text, self.line);
         parser.next()?;
+        // Depth counts from here: the array itself was not too deep.
         parser.array(0, read).map(drop)
     }
 }
@@ -188,6 +190,7 @@ impl<'a> Parser<'a> {
                     error.column_display(),
                     error.kind().to_string(),
                 );
+                // The scanner's messages are sentences. Messages here are not.
                 why[..1].make_ascii_lowercase();
                 format!("line {line}, column {column}: {why}")
             })?;

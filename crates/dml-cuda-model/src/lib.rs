@@ -104,6 +104,7 @@ pub fn read(document: &Document, path: &Path, folder: &Path) -> Result<Model> {
     let arrays = resources
         .iter()
         .filter_map(|(name, resource)| Some((name.as_str(), resource.array.as_ref()?)));
+    // Only now are all tensors known that a file may be bound to.
     find_misread(document, arrays.collect(), &commands, &named);
     Ok(Model {
         resources,
@@ -184,6 +185,7 @@ fn find_misread(
             let Some(source) = bindings.get(role.name()).or(defaults.get(role.name())) else {
                 continue;
             };
+            // A misread array is reported once.
             let Some((name, found)) = arrays.remove_entry(source.resource.as_str()) else {
                 continue;
             };

@@ -119,6 +119,7 @@ impl<'a> Node<'a> {
             self.path.to_string(),
             &mut self.document.findings.borrow_mut().unread,
         );
+        // Everything is inside of the root, whose path is no beginning of other paths.
         let is_root = matches!(self.path, Path::Root);
         // An object, and those inside it, were the last to be read.
         let inside = unread
@@ -135,6 +136,7 @@ impl<'a> Node<'a> {
         // The error says what a warning would.
         Some(format!(
             "{}, but must be \"{name}\", the nearest name that is missing",
+            // The member is in the error now, and needs no warning.
             unread.remove(at).found
         ))
     }
@@ -182,6 +184,7 @@ impl<'a> Node<'a> {
         let Kind::Object(members) = self.kind() else {
             return Err(self.error(self.kind(), "an object"));
         };
+        // All members share the path of their object.
         let parent = Rc::new(self.path.clone());
         let member = |(name, value): &'a (Cow<'a, str>, Value<'a>)| {
             let path = Path::Member(parent.clone(), name);
@@ -298,6 +301,7 @@ impl<'a> Node<'a> {
 
     /// An integer of an unsigned type of at most 64 bits.
     pub fn unsigned<T: TryFrom<i128>>(&self) -> Result<T> {
+        // -0 is an integer to JSON and to this reader, but not to DxDispatch.
         let integer = self.integer()?;
         if self
             .digits()
@@ -305,6 +309,7 @@ impl<'a> Node<'a> {
         {
             self.refuse(self.kind(), "0");
         }
+        // The type is unsigned, so that its size says its range.
         let maximum = u64::MAX >> (64 - 8 * size_of::<T>());
         T::try_from(integer).map_err(|_| self.error(integer, format!("from 0 to {maximum}")))
     }

@@ -49,6 +49,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
         shape,
     } = entries(&json_of(header))
         .map_err(|error| format!("it is not a .npy file, by its header: {error}"))?;
+    // With one dimension both orders are the same.
     if is_fortran && shape.len() > 1 {
         return Err(
             "it is in Fortran order, but must be in C order (numpy.ascontiguousarray)".to_owned(),
@@ -65,6 +66,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
         ));
     };
     let width = (data_type.size_in_bits() / 8) as usize;
+    // The product may overflow.
     let claimed = shape.iter().try_fold(width, |bytes, &size| {
         bytes.checked_mul(size.try_into().ok()?)
     });
@@ -76,6 +78,7 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     };
     let mut elements = joined(&[elements])?;
     if order == ">" {
+        // Turns each element into little endian.
         elements.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     }
     Ok(Array {

@@ -54,6 +54,7 @@ pub fn check(model: &Model, document: &Document) -> Result<()> {
         }
     }
     let checked = Checked { model, uses };
+    // The commands as they were read, next to their nodes, which have the places for messages.
     let mut left = model.commands.iter();
     let commands = Node::root(document).require("commands")?;
     commands.each(|node| match left.next() {
@@ -157,6 +158,7 @@ impl Checked<'_> {
             output.offset_in_bytes(data_type),
         );
         let length = desc.output_tensor.total_tensor_size_in_bytes;
+        // Input and output of a reversal have the same size, so that the distance of their begins decides.
         if matches!(offsets, (Some(from), Some(to)) if from.abs_diff(to) < length) {
             let required =
                 "two, or ranges that do not overlap: DirectML accepts one but returns wrong data";
@@ -199,6 +201,7 @@ pub fn long_lengths(bytes: &[u8], desc: &ReverseSubsequencesDesc) -> Option<Find
         _ => 4,
     };
     let (mut dimensions, mut packed) = (Vec::new(), 1);
+    // From the innermost dimension, whose stride is 1 if there are none.
     for (d, &size) in lengths.sizes.iter().enumerate().rev() {
         let stride = match &lengths.strides {
             Some(strides) => strides[d].into(),

@@ -22,6 +22,7 @@ use crate::text::shown;
 
 /// The bits of one element.
 pub fn bits(node: &Node, data_type: TensorDataType) -> Result<u64> {
+    // DxDispatch reads numbers by the type, and refuses some that this reader takes.
     refuse_number(node, data_type);
     if !data_type.is_float() {
         return integer(node, data_type);
@@ -69,6 +70,7 @@ fn refuse_number(node: &Node, data_type: TensorDataType) {
 /// A FLOAT16 without the bits that do not fit, as DxDispatch makes it: 0.1 is 0.0999756. Infinity from 65536 on.
 pub fn truncated(value: f32) -> f16 {
     let nearest = f16::from_f32(value);
+    // If the nearest value is farther from zero, the one before it is meant.
     let further = nearest.to_f32().abs() > value.abs() && value.abs() < 65536.0;
     f16::from_bits(nearest.to_bits() - u16::from(further))
 }
@@ -108,6 +110,7 @@ pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
         return bits(node, data_type).map(union);
     }
     let members = node.members()?;
+    // A union has no member for half floats: their bits are a UInt16.
     let own = if data_type == T::Float16 {
         "UInt16"
     } else {
@@ -122,6 +125,7 @@ pub fn scalar(node: &Node, data_type: TensorDataType) -> Result<ScalarUnion> {
             format!("one of {data_type}"),
         );
     }
+    // A union has the bits of one member, whichever it is.
     let [(name, value)] = members.as_slice() else {
         let found = format!("an object of {} members", members.len());
         return Err(node.error(found, "an object of one member of the union"));
@@ -210,6 +214,7 @@ impl fmt::Display for Number {
             Self::Float(value) => value,
         };
         let scientific = format!("{value:.5e}");
+        // `%g` counts significant digits: five after the first one.
         let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
         let exponent: i32 = exponent.parse().unwrap_or(0);
         if (-4..6).contains(&exponent) {

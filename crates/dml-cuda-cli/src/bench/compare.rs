@@ -98,8 +98,7 @@ impl Comparison {
             .iter()
             .map(|other| machines::differs(first, other, threshold))
             .collect();
-        let mut not_compared = BTreeSet::new();
-        let rows = rows::rows(all, threshold, &other_machine, &mut not_compared);
+        let (rows, mut not_compared) = rows::rows(all, threshold, &other_machine);
         for (n, results) in all.iter().enumerate() {
             not_compared.extend(rows::missing(n, results, &rows));
         }

@@ -1,7 +1,14 @@
 //! Describes the machine that a bench runs on, for a reader who asks months later what was timed.
 //!
-//! Everything is optional: a fact that this machine does not tell is an empty text. The clocks of a GPU are read while it
-//! works, because an idle GPU lowers them.
+//! Everything is optional: a fact that this machine does not tell is an empty text. On Linux the facts come from files, on
+//! Windows from its own commands, and those about an NVIDIA GPU from nvidia-smi if it is installed.
+//!
+//! The clocks of a GPU are read while it works, because an idle GPU lowers them:
+//!
+//! ```text
+//! a thread      works on the GPU ───────────────────> ends
+//! this thread   nvidia-smi, nvidia-smi, nvidia-smi    the highest clocks count
+//! ```
 
 use std::process::Command;
 use std::time::Duration;

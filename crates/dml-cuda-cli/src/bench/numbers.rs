@@ -1,4 +1,10 @@
-//! Numbers as people read them.
+//! Numbers as people read them: in sentences, tables and the chart.
+//!
+//! ```text
+//! times        1.06×   4.0×   276×        two digits, and two decimals near 1, where they count
+//! percent      95 %
+//! significant  0.0951  9.50   16,370      as many digits as are asked for, or the whole part
+//! ```
 
 use indicatif::HumanCount;
 

@@ -1,8 +1,14 @@
 //! A runner's process. It has a limit of time and a limit of bytes that it may print.
 //!
-//! Everything that could go wrong in another program is an error here, and never the end of `bench`: it may not start, never
-//! end, print without end, or leave processes of its own behind. On Unix it leads a process group, and on Windows it is in a
-//! job, so that its own processes end with it.
+//! Everything that could go wrong in another program is an error here, and never the end of `bench`:
+//!
+//! | the program | is ended |
+//! | --- | --- |
+//! | takes more than the `--timeout` | then |
+//! | prints more than 64 MiB | then; its streams are files, so that no thread must read them |
+//! | leaves processes of its own behind | with them: on Unix it leads a process group, on Windows it is in a job |
+//!
+//! A signal that ends this program ends the process first.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};

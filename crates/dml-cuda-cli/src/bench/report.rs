@@ -31,6 +31,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         complain!("ERROR: {misuse}");
         return Ok(ExitCode::from(2));
     }
+    // Wrong files are errors before anything is written.
     let files = read(options)?;
     let to = options.output.as_deref();
     let to = to.filter(|path| *path != Path::new("-"));
@@ -43,6 +44,7 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
         check_output(path, options).map_err(in_file(path))?;
     }
     let comparison = Comparison::new(&files, options.threshold);
+    // Cases that failed are worth a report even if nothing can be compared.
     let has_causes = |row: &Row| row.causes.iter().any(Option::is_some);
     if files.len() > 1 && !comparison.is_compared() && !comparison.rows.iter().any(has_causes) {
         return Err(

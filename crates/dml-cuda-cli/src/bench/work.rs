@@ -1,4 +1,13 @@
-//! The work of a case, and the name that results files share.
+//! The work of a case: what it does, how many bytes it must move, and the name by which results files share it.
+//!
+//! The bytes are those that any program must read and write for this result, not those that a kernel moves. So the rate of a
+//! case, its bytes by its time, compares two programs fairly: a kernel that reads twice has half the rate.
+//!
+//! ```text
+//! reversal   reads and writes each element once, and reads the lengths
+//! in place   only the sectors of 32 bytes in which an element changes its place
+//! fill       writes each element once
+//! ```
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The options of `bench`, `report` and the hidden commands.
+//! The options of `bench`, `tune`, `report` and the hidden commands. The doc comments are the help texts.
 
 use std::path::PathBuf;
 

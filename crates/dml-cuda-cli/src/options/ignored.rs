@@ -1,4 +1,8 @@
-//! Options of DxDispatch that have no meaning here: for Direct3D, ONNX models and Xbox. They are accepted with a note.
+//! Options of DxDispatch that have no meaning here: for Direct3D, ONNX models and Xbox. They are accepted with a note, so that
+//! a script that was written for DxDispatch runs unchanged.
+//!
+//! They are two lists of words instead of fields of [`Options`](super::Options), because nothing reads their values: a letter
+//! and a name as `d:debug`, or a name alone.
 
 use clap::builder::BoolishValueParser;
 use clap::ArgAction::{Append, Set};

@@ -61,6 +61,7 @@ fn print(
             mut event,
         } = answer(desc);
         all_accepted &= accepted;
+        // Every event has the name, whatever the answer is.
         event["dispatchable"] = json!(name);
         let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
         tell(

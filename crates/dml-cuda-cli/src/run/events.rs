@@ -154,6 +154,7 @@ impl Print<'_> {
             Format::Text if self.verbose => "\n",
             Format::Text => ", ",
         };
+        // One lock and one buffer for all elements of the part.
         out::with(|out| {
             for (n, element) in (first..).zip(bytes.chunks_exact(width).map(from_bytes)) {
                 let number = Number::new(element, self.data_type);

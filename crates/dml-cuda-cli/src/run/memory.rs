@@ -1,7 +1,12 @@
 //! Checks whether the resources of a model fit, before any of them is filled.
 //!
 //! On the CPU device, Linux may hand out more memory than there is, and end the process when it is used. A model with
-//! too large resources would then be killed after minutes, without a message.
+//! too large resources would then be killed after minutes, without a message. On a GPU the sum of all sizes is compared with
+//! its memory. On the CPU it must be below each of these:
+//!
+//! - what the machine has available,
+//! - what the cgroups of this process leave (`cgroup`),
+//! - what the allocator can have, which a limit such as `ulimit -v` lowers.
 
 mod cgroup;
 

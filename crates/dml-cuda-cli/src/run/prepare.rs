@@ -1,6 +1,11 @@
 //! What a model needs on the device before its first command: compiled dispatchables, and resources with their initial
 //! values.
 //!
+//! ```text
+//! dispatchables ─ compile ─> Compiled   by name: an operator with its default bindings
+//! resources ──── place ───> Placed     by name: a buffer with its type
+//! ```
+//!
 //! DxDispatch compiles first and prints a line for each dispatchable, so `compile` comes before `place`. Initial values
 //! are freed resource by resource, as soon as they are in the device's memory.
 

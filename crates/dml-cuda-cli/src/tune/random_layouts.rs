@@ -10,6 +10,7 @@
 use dml_cuda::Device;
 
 use super::layouts::{packed, Layout};
+use crate::bench::statistics::Interval;
 use crate::bench::suite::random;
 
 /// The bench's generator, from a seed on.
@@ -107,20 +108,14 @@ const KINDS: [Kind; 13] = [
     kind("any", 2, "bthgf", "BHGF", [0.5, 0.3]),
 ];
 
-/// The sizes of tensors in bytes, as powers of two.
-struct SizeRange {
-    low: f64,
-    high: f64,
-}
-
-/// From 512 bytes to 128 MiB.
-const USUAL: SizeRange = SizeRange {
+/// The usual sizes of tensors in bytes, as powers of two: from 512 bytes to 128 MiB.
+const USUAL: Interval = Interval {
     low: 9.0,
     high: 27.0,
 };
 
 /// The sizes of a tenth of the layouts.
-const LARGE: SizeRange = SizeRange {
+const LARGE: Interval = Interval {
     low: 27.0,
     high: 32.0,
 };
@@ -144,7 +139,7 @@ fn draw_one(random: &mut Random) -> Option<Layout> {
         dimensions = order.into_iter().map(|d| dimensions[d]).collect();
     }
     let width = random.one_of(&[1, 2, 2, 4, 4, 8]);
-    let SizeRange { low, high } = if random.part() < 0.1 { LARGE } else { USUAL };
+    let Interval { low, high } = if random.part() < 0.1 { LARGE } else { USUAL };
     // Evenly by the logarithm: as many layouts of 1 to 2 KiB as of 1 to 2 MiB.
     let bytes = (low + (high - low) * random.part()).exp2() as u32;
     let sizes = draw_sizes(random, &dimensions, (bytes / width).max(64));

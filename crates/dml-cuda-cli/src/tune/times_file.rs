@@ -1,5 +1,8 @@
-//! The CSV of times that `tune --output` names. Whole rows are written as soon as a layout is timed, so that an
-//! interrupted command leaves a file that can be read.
+//! The CSV of times that `tune --output` names.
+//!
+//! 500 layouts take minutes, and whoever times them may run out of patience or of disk. Whole rows are therefore written as
+//! soon as a layout is timed: Ctrl-C leaves a file that can be read. All rows stay in memory as well, so that they can be
+//! saved elsewhere if the file cannot take them.
 
 use std::fs::{remove_file, File, OpenOptions};
 use std::io::Write;

@@ -1,8 +1,11 @@
 //! Warnings and notes that a report prints above its tables.
 //!
-//! A WARNING says that figures may be wrong or not comparable: another machine, a partial file, another suite, another way
-//! of timing, or a baseline that is too slow. A NOTE says what a reader may want to know. A report draws warnings in red,
-//! and the chart has room for warnings only.
+//! | line | about |
+//! | --- | --- |
+//! | WARNING | figures that may be wrong or not comparable: another machine, suite or way of timing, a partial file, a slow baseline |
+//! | NOTE | what explains figures: details of the timing, cases without a time |
+//!
+//! Warnings never change a figure. A reader who knows better can still use it, and the chart has room for warnings only.
 
 use serde::Serialize;
 
@@ -36,23 +39,24 @@ pub fn warnings(files: &[Summary], rows: &[Row], other_machine: &[Option<String>
     let mut warnings = Vec::new();
     for (n, why) in other_machine.iter().enumerate() {
         let text = why.as_ref().map(|why| format!("WARNING: {why}"));
-        warnings.extend(text.map(|text| Warning { file: n + 1, text }));
+        add(&mut warnings, n + 1, text);
     }
     for (file, summary) in files.iter().enumerate() {
-        warnings.extend(partial(summary).map(|text| Warning { file, text }));
+        add(&mut warnings, file, partial(summary));
     }
     let first = &files[0];
     for (file, summary) in files.iter().enumerate() {
-        let texts = [
-            other_suite(first, summary),
-            other_timing(first, summary),
-            slow_baseline(summary, file, rows),
-            failed_cases(summary, file, rows),
-        ];
-        let texts = texts.into_iter().flatten();
-        warnings.extend(texts.map(|text| Warning { file, text }));
+        add(&mut warnings, file, other_suite(first, summary));
+        add(&mut warnings, file, other_timing(first, summary));
+        add(&mut warnings, file, slow_baseline(summary, file, rows));
+        add(&mut warnings, file, failed_cases(summary, file, rows));
     }
     warnings
+}
+
+/// Adds a line about a file, if there is one.
+fn add(warnings: &mut Vec<Warning>, file: usize, text: Option<String>) {
+    warnings.extend(text.map(|text| Warning { file, text }));
 }
 
 /// An interrupted bench lacks cases, so that its means are those of the first ones.

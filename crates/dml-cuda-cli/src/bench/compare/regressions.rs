@@ -1,5 +1,13 @@
-//! What `report --fail-on-slower` calls a regression of a file over the first one: a case that is SLOWER, that failed or
-//! is missing, and an output that failed, differs or is missing.
+//! What `report --fail-on-slower` calls a regression, by which a pipeline fails with exit code 1.
+//!
+//! | of a file over the first one | unless |
+//! | --- | --- |
+//! | a case is SLOWER | |
+//! | a case or an output failed | it failed in the first file as well |
+//! | an output differs | `--allow-different-outputs` |
+//! | a case or an output is in one of both only, or is other work | `--allow-missing` |
+//!
+//! A case that is UNSURE is no regression: noise must not fail a pipeline.
 
 use super::{Comparison, Row, Status};
 use crate::bench::numbers::counted;

@@ -97,22 +97,24 @@ struct Files<'a> {
     by_name: Vec<BTreeMap<String, &'a Timed>>,
     /// The plain work of each file.
     baselines: Vec<Vec<&'a Timed>>,
+    /// Why cases of two files are not compared.
+    not_compared: BTreeSet<String>,
 }
 
-/// A row for each case: those of the first file in its order, then those that only others have. Adds to `not_compared`
-/// why cases of two files are not compared.
+/// A row for each case: those of the first file in its order, then those that only others have. The second result says why
+/// cases of two files are not compared.
 pub fn rows(
     all: &[Results],
     threshold: f64,
     other_machine: &[Option<String>],
-    not_compared: &mut BTreeSet<String>,
-) -> Vec<Row> {
+) -> (Vec<Row>, BTreeSet<String>) {
     let mut files = Files {
         all,
         threshold,
         other_machine,
         by_name: Vec::new(),
         baselines: Vec::new(),
+        not_compared: BTreeSet::new(),
     };
     for results in all {
         let named = results.cases.iter().map(|timed| (timed.work.name(), timed));
@@ -123,15 +125,15 @@ pub fn rows(
     let mut rows = Vec::new();
     for Timed { work, .. } in all.iter().flat_map(|results| &results.cases) {
         if !work.mode.is_baseline() && seen.insert(work.name()) {
-            rows.push(files.row(work, not_compared));
+            rows.push(files.row(work));
         }
     }
-    rows
+    (rows, files.not_compared)
 }
 
 impl Files<'_> {
     /// The figures of a case in every file, next to the first one.
-    fn row(&self, work: &Work, not_compared: &mut BTreeSet<String>) -> Row {
+    fn row(&mut self, work: &Work) -> Row {
         let name = work.name();
         let mut row = Row {
             work: work.clone(),
@@ -143,8 +145,8 @@ impl Files<'_> {
             group: work.group(),
         };
         let first = self.by_name[0].get(&name).copied();
-        for (file, cases) in self.by_name.iter().enumerate() {
-            let timed = cases.get(&name).copied();
+        for file in 0..self.all.len() {
+            let timed = self.by_name[file].get(&name).copied();
             let sampled = timed.filter(|timed| timed.outcome.has_samples());
             let is_other = match (first, timed) {
                 (Some(a), Some(b)) => outputs::is_other(&a.model, &b.model),
@@ -159,7 +161,7 @@ impl Files<'_> {
             row.other_model.push(is_other);
             if file > 0 {
                 let change = match (first, sampled) {
-                    (Some(a), Some(b)) if !is_other => self.change(file, a, b, not_compared),
+                    (Some(a), Some(b)) if !is_other => self.change(file, a, b),
                     _ => None,
                 };
                 row.changes.push(change);
@@ -169,19 +171,13 @@ impl Files<'_> {
     }
 
     /// How the times of a case differ between the first file and another, where it has samples.
-    fn change(
-        &self,
-        other: usize,
-        a: &Timed,
-        b: &Timed,
-        not_compared: &mut BTreeSet<String>,
-    ) -> Option<Change> {
+    fn change(&mut self, other: usize, a: &Timed, b: &Timed) -> Option<Change> {
         // The case failed in the first file.
         if !a.outcome.has_samples() {
             return None;
         }
         if let Some(why) = incomparable(&self.all[0], a, &self.all[other], b) {
-            not_compared.insert(why);
+            self.not_compared.insert(why);
             return None;
         }
         let mut change = cell::change(a.outcome.samples(), b.outcome.samples(), self.threshold);

@@ -1,5 +1,12 @@
-//! The CSV report: one line for each case and file, for a spreadsheet or a script. A promise of names: a column keeps its
-//! name and its place, and new ones come last.
+//! The CSV report: one line for each case and file, for a spreadsheet or a script.
+//!
+//! ```text
+//! case,type,mode,bytes,run,dispatches,samples,microseconds,…,report
+//! 2x5x7,f32,copy,560,a,1000,30,2.1270,…,dml-cuda-report:0123456789abcdef
+//! ```
+//!
+//! A column keeps its name and its place, so that scripts keep working: new ones come last, before the mark. A case that a
+//! file does not have has no line.
 
 use csv::Writer;
 

@@ -1,5 +1,12 @@
 //! The page for a browser: the verdicts with their charts, the tables, and what their columns mean.
 //!
+//! ```text
+//! h1   each verdict's title, its sentence, warnings, chart
+//! h2   Groups of cases      by type and by kind
+//! h2   What ran             the machines
+//! h2   All cases            and those of one file only, folded
+//! ```
+//!
 //! It is one file that loads nothing from elsewhere, so that it can be sent by mail and kept with a release. maud escapes
 //! all text, so that a label of a results file is never markup.
 

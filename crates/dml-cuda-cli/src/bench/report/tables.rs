@@ -91,6 +91,7 @@ pub fn machines(comparison: &Comparison) -> Table {
                 .collect::<Vec<_>>(),
         );
     }
+    // Every file has the same facts in the same order.
     for (n, (name, _)) in facts[0].iter().enumerate() {
         let values = facts.iter().map(|facts| facts[n].1.clone());
         if values.clone().any(|value| !value.is_empty()) {
@@ -106,23 +107,21 @@ pub fn cases(comparison: &Comparison) -> Vec<Table> {
     if comparison.files.len() == 1 {
         return with_lines(vec![table_of_one(comparison)]);
     }
-    let is_listed = |row: &Row, other| row.is_in(other) && !row.is_in_one(other);
-    let others = 1..comparison.files.len();
-    with_lines(
-        others
-            .map(|other| table_of_pair(comparison, other, is_listed))
-            .collect(),
-    )
+    tables_of_pairs(comparison, |row, other| {
+        row.is_in(other) && !row.is_in_one(other)
+    })
 }
 
 /// The cases that only one of two files has, which have one figure and no verdict.
 pub fn of_one_file(comparison: &Comparison) -> Vec<Table> {
+    tables_of_pairs(comparison, Row::is_in_one)
+}
+
+/// A table of each file next to the first one, with the cases that `is_listed` selects.
+fn tables_of_pairs(comparison: &Comparison, is_listed: fn(&Row, usize) -> bool) -> Vec<Table> {
     let others = 1..comparison.files.len();
-    with_lines(
-        others
-            .map(|other| table_of_pair(comparison, other, Row::is_in_one))
-            .collect(),
-    )
+    let tables = others.map(|other| table_of_pair(comparison, other, is_listed));
+    with_lines(tables.collect())
 }
 
 /// The tables that have more than their header.

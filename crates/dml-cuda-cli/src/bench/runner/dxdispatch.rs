@@ -1,8 +1,14 @@
 //! DxDispatch as a runner, or another program that prints its lines.
 //!
-//! A case is a model with its files in a folder of its own, where DxDispatch runs. Its samples have four decimals of a
-//! millisecond, which is too coarse for short work, so that it runs six times: once for samples and five times for medians,
-//! which have six decimals.
+//! A case is a model with its files in a folder of its own, where DxDispatch runs:
+//!
+//! ```text
+//! dxdispatch case.json -i 31 -w 1 -r 1000 -v 2          samples, with four decimals of a millisecond
+//! dxdispatch case.json -i 31 -w 1 -r 1000 -v 0   5 ×    a median each, with six decimals
+//! ```
+//!
+//! Four decimals are too coarse for short work, whose outcome is the five medians. DxDispatch ends an option's value at the
+//! first space, so that every word of its command line must be without one.
 
 use std::ffi::OsString;
 use std::path::Path;

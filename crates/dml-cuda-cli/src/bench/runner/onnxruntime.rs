@@ -1,8 +1,16 @@
 //! ONNX Runtime as a runner. It has no command line, so that a Python program, worker.py, runs a case and answers with one
 //! JSON line. The program is a part of this one, and is written into a folder that is removed at the end.
 //!
-//! A case is a model of one node. A provider may refuse it, because it has no such operator: then the case is left out, and
-//! that is no failure.
+//! ```text
+//! python worker.py SETTINGS          {"hello": …}     what it is
+//! python worker.py SETTINGS CASE     {"timed": …}     samples
+//!                                    {"output": …}    bytes as hexadecimal digits
+//!                                    {"refused": …}   the provider has no such operator
+//!                                    {"failed": …}    an error
+//! ```
+//!
+//! A case is a model of one node. A refused case is left out, and that is no failure. What ONNX Runtime's DirectML provider
+//! is known to get wrong is not compared.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -86,6 +94,7 @@ impl<'a> OnnxRuntime<'a> {
             folder,
             hello: Hello::default(),
         };
+        // Wrong settings are one error here, not one for each case.
         let Said::Hello(hello) = runner.ask(None)? else {
             return Err("the worker did not say what it is".to_owned());
         };
@@ -122,6 +131,7 @@ impl<'a> OnnxRuntime<'a> {
             .args(question);
         let timeout = Duration::from_secs(self.asked.timeout.into());
         let ended = process::run_to_end(command.current_dir(self.folder.path()), timeout)?;
+        // A provider may end the whole process.
         if ended.stdout.is_empty() {
             return Err(format!("the process that ran it ended ({})", ended.status));
         }

@@ -1,7 +1,14 @@
 //! This program as a runner: `dml-cuda MODEL.json --format json` for a case, and the hidden `dml-cuda kernel NAME` for a
 //! baseline or with a cold L2, which times a case next to its own baseline.
 //!
-//! On a CPU a case may be a thousand times slower than on a GPU. There it runs once, and then as often as there is time for.
+//! ```text
+//! small model    dml-cuda case.json --format json -i 1 -r 1      its output
+//! on a GPU       … -i 31 -r 1000                                  31 samples, the first of them cold
+//! on a CPU       … -i 1 -r 1, then … -i 8 -r 1                    as many as there is time for
+//! ```
+//!
+//! On a CPU a case may be a thousand times slower than on a GPU. There it runs once, which tells how often it can run in two
+//! seconds. A process that is left when `bench` is killed would disturb the next one, so that on Linux it ends with `bench`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -117,6 +124,7 @@ impl<'a> Own<'a> {
     /// Runs this program. An error is the last one that it printed.
     fn call(&self, folder: &Path, words: &str) -> Result<Printed, String> {
         let mut command = Command::new(&self.program);
+        // The process ends with this one.
         command.env(OF_A_BENCH, std::process::id().to_string());
         let ended = super::run_program(&mut command, folder, words, self.asked)?;
         if ended.status.success() {

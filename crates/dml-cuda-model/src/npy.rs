@@ -42,7 +42,7 @@ struct Header {
 /// Reads a whole file.
 pub fn read(file: &[u8]) -> Result<Array, String> {
     let have = file.len();
-    let (header, rest) = split(file)?;
+    let Parts { header, rest } = split(file)?;
     let Header {
         dtype,
         is_fortran,
@@ -93,18 +93,27 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
 }
 
 /// The header of a file, and what comes after it.
-fn split(file: &[u8]) -> Result<(&[u8], &[u8]), String> {
+struct Parts<'a> {
+    header: &'a [u8],
+    rest: &'a [u8],
+}
+
+/// Finds the end of the header.
+fn split(file: &[u8]) -> Result<Parts<'_>, String> {
     let (claimed, rest) = match file.strip_prefix(b"\x93NUMPY") {
         Some([1, _, a, b, rest @ ..]) => (u16::from_le_bytes([*a, *b]).into(), rest),
         Some([2 | 3, _, a, b, c, d, rest @ ..]) => (u32::from_le_bytes([*a, *b, *c, *d]), rest),
         _ => return Err("it is not a .npy file of version 1, 2 or 3".to_owned()),
     };
-    rest.split_at_checked(claimed as usize).ok_or_else(|| {
-        let (version, have) = (file[6], file.len());
-        format!(
-            "its header (version {version}) claims {claimed} bytes, more than the file's {have}"
-        )
-    })
+    match rest.split_at_checked(claimed as usize) {
+        Some((header, rest)) => Ok(Parts { header, rest }),
+        None => {
+            let (version, have) = (file[6], file.len());
+            Err(format!(
+                "its header (version {version}) claims {claimed} bytes, more than the file's {have}"
+            ))
+        }
+    }
 }
 
 /// A header as JSON. Except for its quotes, brackets and names, Python's dictionary is JSON with a trailing comma.

@@ -79,7 +79,7 @@ fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Re
     let is_copy = work.mode == Mode::BaselineOfCopies;
     let bytes = if is_copy { work.bytes / 2 } else { work.bytes };
     if device.ordinal().is_none() {
-        let (from, mut to) = memory_on_cpu(work)?;
+        let MemoryOnCpu { from, mut to } = memory_on_cpu(work)?;
         return Samples::take(times, &device.create_stream()?, None, || {
             (0..times.repeat).for_each(|_| plain_on_cpu(&from, &mut to));
             Ok(())
@@ -105,16 +105,24 @@ fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Re
     gpu.fastest(&memory, kinds, &[Way::InGraph, Way::Queued], times)
 }
 
-/// The memory that a baseline on the CPU reads, and that it writes. A fill reads nothing. All of it is written before,
-/// because pages that were never written would all be one page of zeros.
-fn memory_on_cpu(work: &Work) -> Result<(Vec<u8>, Vec<u8>)> {
+/// The memory that a baseline on the CPU reads, and that it writes. A fill reads nothing.
+struct MemoryOnCpu {
+    from: Vec<u8>,
+    to: Vec<u8>,
+}
+
+/// All of the memory is written before the baseline, because pages that were never written would all be one page of zeros.
+fn memory_on_cpu(work: &Work) -> Result<MemoryOnCpu> {
     let bytes = usize::try_from(work.bytes)?;
     let read = if work.mode == Mode::BaselineOfCopies {
         bytes / 2
     } else {
         0
     };
-    Ok((vec![1; read], vec![2; bytes - read]))
+    Ok(MemoryOnCpu {
+        from: vec![1; read],
+        to: vec![2; bytes - read],
+    })
 }
 
 /// Fills bytes, or copies them if there are any to read.
@@ -342,7 +350,7 @@ mod tests {
             .into_iter()
             .filter(Case::is_baseline);
         for work in baselines.filter_map(|case| case.work) {
-            let (from, mut to) = memory_on_cpu(&work).expect("it is small");
+            let MemoryOnCpu { from, mut to } = memory_on_cpu(&work).expect("it is small");
             assert_eq!(
                 (size_of_val(&*from) + size_of_val(&*to)) as u64,
                 work.bytes,

@@ -136,15 +136,10 @@ impl<'a> Own<'a> {
         Err(format!("{error} ({})", ended.status))
     }
 
-    /// Runs a case with a number of iterations of dispatches.
-    fn call_case(
-        &self,
-        folder: &Path,
-        case: &Case,
-        iterations: u32,
-        dispatches: u32,
-    ) -> Result<Printed, String> {
-        let words = self.words(case);
+    /// Runs a case as often as `times` says.
+    fn call_case(&self, folder: &Path, case: &Case, times: &Times) -> Result<Printed, String> {
+        let (words, iterations, dispatches) =
+            (self.words(case), times.iterations, times.dispatches);
         self.call(folder, &format!("{words} -i {iterations} -r {dispatches}"))
     }
 
@@ -182,18 +177,20 @@ impl Runner for Own<'_> {
             ..Answer::default()
         };
         if case.work.is_none() {
-            answer.device = self.call_case(folder, case, 1, 1)?.device.name;
+            answer.device = self.call_case(folder, case, &ONCE)?.device.name;
             answer.outcome = Some(super::output(folder, case)?);
             return Ok(answer);
         }
-        let (mut iterations, mut dispatches) = (self.asked.samples + 1, case.dispatches);
+        let mut times = Times {
+            iterations: self.asked.samples + 1,
+            dispatches: case.dispatches,
+        };
         // Only a first dispatch tells how slow a CPU is.
         if self.device.name == CPU {
-            let first = self.call_case(folder, case, 1, 1)?.longest();
-            (iterations, dispatches) = on_cpu(first / 1e3, iterations, dispatches);
+            let first = self.call_case(folder, case, &ONCE)?.longest();
+            times = times.on_cpu(first / 1e3);
         }
-        let Printed { device, dispatched } =
-            self.call_case(folder, case, iterations, dispatches)?;
+        let Printed { device, dispatched } = self.call_case(folder, case, &times)?;
         if let Some(timed) = dispatched.first() {
             answer.kernel.clone_from(&timed.kernel);
         }
@@ -202,7 +199,7 @@ impl Runner for Own<'_> {
         answer.device = device.name;
         answer.outcome = Some(Outcome::Each(hot.next().unwrap_or_default().to_vec()));
         answer.baseline = hot.next().filter(|hot| !hot.is_empty()).map(median);
-        answer.dispatches = dispatches;
+        answer.dispatches = times.dispatches;
         Ok(answer)
     }
 
@@ -252,13 +249,30 @@ impl Printed {
     }
 }
 
-/// How many iterations of how many dispatches a CPU has time for, if a first dispatch takes these milliseconds.
-fn on_cpu(first: f64, iterations: u32, dispatches: u32) -> (u32, u32) {
-    let dispatches = dispatches
-        .min((CPU_ITERATION_MILLISECONDS / first) as u32)
-        .max(1);
-    let most = (CPU_CASE_MILLISECONDS / (first * f64::from(dispatches))) as u32;
-    (iterations.min(most.max(CPU_LEAST_SAMPLES) + 1), dispatches)
+/// How many iterations of how many dispatches a case has.
+struct Times {
+    iterations: u32,
+    dispatches: u32,
+}
+
+const ONCE: Times = Times {
+    iterations: 1,
+    dispatches: 1,
+};
+
+impl Times {
+    /// What a CPU has time for, if a first dispatch takes these milliseconds.
+    fn on_cpu(self, first: f64) -> Self {
+        let dispatches = self
+            .dispatches
+            .min((CPU_ITERATION_MILLISECONDS / first) as u32)
+            .max(1);
+        let most = (CPU_CASE_MILLISECONDS / (first * f64::from(dispatches))) as u32;
+        Self {
+            iterations: self.iterations.min(most.max(CPU_LEAST_SAMPLES) + 1),
+            dispatches,
+        }
+    }
 }
 
 /// Reads the lines of a process.
@@ -298,7 +312,12 @@ mod tests {
             (30.0, (23, 3)),
             (500.0, (8, 1)),
         ] {
-            assert_eq!(super::on_cpu(first, 31, 10), limits, "{first}");
+            let times = super::Times {
+                iterations: 31,
+                dispatches: 10,
+            };
+            let found = times.on_cpu(first);
+            assert_eq!((found.iterations, found.dispatches), limits, "{first}");
         }
     }
 

@@ -56,7 +56,8 @@ impl Transcript {
                 .and_then(|rest| rest.strip_suffix('\''))
             {
                 self.device.get_or_insert_with(|| shown(device));
-            } else if let Some((_, rest)) = dispatch_line(line).filter(|(found, _)| *found == name)
+            } else if let Some(DispatchLine { rest, .. }) =
+                dispatch_line(line).filter(|found| found.name == name)
             {
                 dispatched = Some(count(rest));
                 // Old versions print an average.
@@ -105,12 +106,18 @@ fn cause(lines: &[&str], nothing_ran: bool) -> Option<String> {
 }
 
 /// `Dispatch 'name': …`. Older versions print `Dispatch (Bind) 'name': …`, or the suffix `(Bind)`.
-fn dispatch_line(line: &str) -> Option<(&str, &str)> {
+fn dispatch_line(line: &str) -> Option<DispatchLine<'_>> {
     let rest = line.strip_prefix("Dispatch")?;
     let (_, rest) = rest.split_once('\'')?;
     let (name, rest) = rest.split_once('\'')?;
     let rest = rest.trim_start_matches(" (Bind)");
-    rest.starts_with(':').then_some((name, rest))
+    rest.starts_with(':').then_some(DispatchLine { name, rest })
+}
+
+/// A line about a dispatchable: its name, and what follows from the colon on.
+struct DispatchLine<'a> {
+    name: &'a str,
+    rest: &'a str,
 }
 
 /// The number after a colon.

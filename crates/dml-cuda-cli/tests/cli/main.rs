@@ -4,6 +4,7 @@
 mod driver_faults;
 mod dxdispatch;
 mod errors;
+mod limits;
 mod misspelt;
 mod models;
 mod options;
@@ -11,7 +12,10 @@ mod plans;
 mod side_by_side;
 #[cfg(unix)]
 mod streams;
+mod strict;
 mod texts;
+#[cfg(unix)]
+mod timed_on_a_gpu;
 mod validate;
 #[cfg(unix)]
 mod written_files;

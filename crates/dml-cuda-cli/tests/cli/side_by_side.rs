@@ -1,6 +1,8 @@
 //! suite, bench and report: from the cases to a report, and what each says of wrong input.
 
 mod bench;
+mod interrupted;
+mod report_files;
 mod reports;
 mod runners;
 
@@ -102,7 +104,7 @@ fn a_suite_that_ends_early_leaves_only_what_others_have_written() {
     };
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let mut first = begin(&["suite", "suite"]);
-        bench::send("-STOP", &first);
+        interrupted::send("-STOP", &first);
         // A second suite, of any tier, is refused. It takes nothing away from the first one.
         let written = folder.names("suite");
         for tier in ["quick", "standard", "full"] {
@@ -113,8 +115,8 @@ fn a_suite_that_ends_early_leaves_only_what_others_have_written() {
         }
         assert_eq!(folder.names("suite"), written);
         folder.write("suite/of another program", "kept");
-        bench::send(signal, &first);
-        bench::send("-CONT", &first);
+        interrupted::send(signal, &first);
+        interrupted::send("-CONT", &first);
         assert_eq!(
             first.wait().expect("it ends").code(),
             Some(code),

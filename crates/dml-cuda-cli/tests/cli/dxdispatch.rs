@@ -23,6 +23,7 @@ fn latin1(text: &Value) -> Vec<u8> {
         .collect()
 }
 
+/// Writes the files of a case.
 fn write(folder: &Path, files: &Value) {
     for (name, bytes) in files.as_object().expect("files") {
         let path = folder.join(name);
@@ -89,6 +90,7 @@ fn same_values(here: &str, there: &str) -> bool {
             })
 }
 
+/// Whether both programs print the same lines, up to the last digit of numbers.
 fn same(here: &[String], there: &[String]) -> bool {
     here.len() == there.len()
         && here

@@ -59,6 +59,7 @@ fn stop_ignoring_signals() {
     });
 }
 
+/// Runs the tool in the current folder.
 fn run(arguments: &[&str]) -> Output {
     dml_cuda()
         .args(arguments)
@@ -83,22 +84,27 @@ fn npy(dtype: &str, is_fortran: bool, shape: &str, bytes: &[u8]) -> Vec<u8> {
 struct Folder(tempfile::TempDir);
 
 impl Folder {
+    /// An empty folder, which is removed at the end of the test.
     fn new() -> Self {
         Self(tempfile::tempdir().expect("a folder"))
     }
 
+    /// The path of a file in it.
     fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
+    /// Writes a file in it.
     fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.path(name), bytes).expect("written");
     }
 
+    /// The bytes of a file in it.
     fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).expect("it is there")
     }
 
+    /// A file in it that is JSON.
     fn json(&self, name: &str) -> Value {
         serde_json::from_slice(&self.read(name)).expect("JSON")
     }
@@ -115,12 +121,14 @@ impl Folder {
         names
     }
 
+    /// The tool, to be run in it.
     fn dml_cuda(&self) -> Command {
         let mut command = dml_cuda();
         command.current_dir(&self.0);
         command
     }
 
+    /// Runs the tool in it.
     fn run(&self, arguments: &[&str]) -> Output {
         self.dml_cuda()
             .args(arguments)
@@ -157,6 +165,7 @@ impl Folder {
             .expect("sh starts")
     }
 
+    /// Runs the tool, which must succeed, and returns what it printed.
     #[track_caller]
     fn well(&self, arguments: &[&str]) -> String {
         self.run(arguments).well()
@@ -206,10 +215,12 @@ impl Ended for Output {
     }
 }
 
+/// What a program printed.
 fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// What a program complained about.
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -242,6 +253,7 @@ fn example(name: &str) -> Value {
     serde_json::from_str(&text).expect("JSON without comments")
 }
 
+/// A dispatchable that fills a tensor.
 fn fill(data_type: &str, sizes: Value, start: Value, delta: Value) -> Value {
     json!({
         "type": "DML_OPERATOR_FILL_VALUE_SEQUENCE",

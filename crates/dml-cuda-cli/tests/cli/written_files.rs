@@ -16,10 +16,12 @@ fn model(count: u64, target: &Path) -> Value {
     one_resource("UINT8", json!({ "valueCount": count, "value": 7 }), write)
 }
 
+/// Runs a model that writes four bytes to a path.
 fn write(folder: &Folder, target: &Path) -> Output {
     folder.run_model(&model(4, target), &["-a", "cpu"])
 }
 
+/// The permissions of a file.
 fn mode(path: &Path) -> u32 {
     fs::metadata(path)
         .expect("it is there")

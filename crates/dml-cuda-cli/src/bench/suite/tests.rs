@@ -7,6 +7,7 @@ use crate::bench::results::Results;
 
 const SECTOR: u64 = 32;
 
+/// The descriptor of a case that reverses.
 fn reversal(case: &Case) -> Option<dml_cuda::ReverseSubsequencesDesc> {
     match case.desc().expect(&case.name) {
         OperatorDesc::ReverseSubsequences(desc) => Some(desc),
@@ -44,6 +45,7 @@ fn counted(case: &Case) -> u64 {
     lengths.len() as u64 * 4 + 2 * SECTOR * is_moved.iter().filter(|&&moved| moved).count() as u64
 }
 
+/// Checks the bytes of the cases in place up to a size, and counts them.
 fn count_in_place(most: u64) -> usize {
     let cases = all().filter(|case| case.is_in_place() && case.output_bytes() <= most);
     cases

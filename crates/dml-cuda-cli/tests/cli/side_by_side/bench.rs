@@ -8,6 +8,7 @@ use serde_json::{json, Value};
 
 use crate::{dml_cuda, stderr, Ended, Folder};
 
+/// The cases of a results file.
 pub fn cases(run: &Value) -> &Vec<Value> {
     run["cases"].as_array().expect("cases")
 }

@@ -48,6 +48,7 @@ fn interrupt(bench: &Child, tools: &Path) {
     }
 }
 
+/// Sends a signal by its option of `kill`.
 pub fn send(signal: &str, child: &Child) {
     let sent = Command::new("kill")
         .args([signal, &child.id().to_string()])

@@ -66,7 +66,7 @@ fn validate_each(paths: &[&PathBuf], options: &Options) -> ExitCode {
         let name = format!("{}:", shown_path(path));
         let checked = tell(options.format, &event, name).and_then(|()| run_one(path, options));
         match checked {
-            Ok(code) if code == ExitCode::SUCCESS => {}
+            Ok(ended) if ended == ExitCode::SUCCESS => {}
             Ok(failed) => code = failed,
             Err(error) => {
                 complain!("ERROR: {error}");
@@ -104,11 +104,12 @@ fn run_one(path: &Path, options: &Options) -> Result<ExitCode, String> {
     if options.validate {
         return answers::validate(&document, options).map_err(in_file);
     }
+    // Only now: a verdict needs no device, and a wrong model is an error on every machine.
     let device = device(options)?;
     let Some(model) = model else {
         return answers::explain(&document, &device, options).map_err(in_file);
     };
-    // A large model has its values twice until here.
+    // The text of a large model is as large as its values, which are in memory on their own.
     drop(document);
     drop(text);
     execute::execute(model, &device, options).map_err(|error| error.to_string())?;

@@ -44,7 +44,8 @@ const MODES: [(&str, bool); 2] = [("copying", false), ("in place", true)];
 /// A kernel is slower specialized if it takes more than this multiple of the generic time.
 const SLOWER: f64 = 1.03;
 
-/// The bytes of outputs before they are written.
+/// The bytes of outputs before they are written, on both devices. A kernel that writes into the gaps of a tensor is found
+/// by them, and so is one that leaves out an element.
 const POISON: u8 = 0xa5;
 
 /// Ratios of two times of one kernel or mode, by name.
@@ -80,6 +81,7 @@ pub fn tune(
             return Err(error);
         }
     };
+    // At once, so that even a file without a layout can be read.
     file.add(HEADER);
     let gpu = Gpu::new(&device).map_err(|error| error.to_string())?;
     let mut findings = Findings::default();
@@ -196,8 +198,10 @@ fn percent_over(ratios: &[f64], limit: f64) -> f64 {
 struct Data {
     /// The input's bytes as whole numbers: drawn byte by byte, a large tensor would take longer than everything else.
     numbers: Vec<u64>,
+    /// The bytes of them that are the input.
     input_size: usize,
     lengths: Vec<u32>,
+    /// What the output holds before a dispatch out of place.
     output: Vec<u8>,
 }
 
@@ -266,6 +270,7 @@ fn time_layout(
     for (mode, in_place) in MODES {
         // The first one has the lowest estimate: it is the kernel that a dispatch would take.
         let kernels = device.measure_kernels(&operator, in_place)?;
+        // Some layouts cannot be reversed in place.
         let Some(fastest) = kernels.iter().map(|kernel| kernel.time).min() else {
             continue;
         };

@@ -71,7 +71,7 @@ fn operator(type_node: &Node) -> Result<OperatorType> {
         "dmlserializedgraph" => ", a serialized graph",
         _ => "",
     };
-    // Other operators of DirectML are none of these, misspelt.
+    // The name of another operator of DirectML is no misspelt one of these.
     let names = OperatorType::ALL.iter().map(|operator| operator.name());
     let meant: Vec<&str> = names.filter(|known| likeness(name, known) > 0.95).collect();
     let found = format!("{}{what}", type_node.kind());

@@ -29,7 +29,7 @@ pub fn read_input(path: &Path, hint: &str) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads a run, which is a regular file.
+/// Reads a regular file.
 pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     read(open_regular(path)?, "")
 }

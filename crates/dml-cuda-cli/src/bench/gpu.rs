@@ -94,7 +94,8 @@ impl Drop for Kernels {
     }
 }
 
-/// Buffers to read, which only a copy does, and to write, of which `bytes` bytes take part. They take turns.
+/// The buffers that plain work writes, and that a copy reads. They take turns, and the first `bytes` bytes of each take
+/// part.
 pub struct Memory<'a> {
     pub from: &'a [Buffer],
     pub to: &'a [Buffer],

@@ -135,8 +135,8 @@ fn plain_on_cpu(from: &[u8], to: &mut [u8]) {
     std::hint::black_box(to);
 }
 
-/// Times a case between two plain works on its memory. Returns the samples of the case with its kernel, and those of its
-/// baseline.
+/// Times plain work on a case's memory, and then the case. Returns the samples of the case with its kernel, and those of
+/// its baseline.
 fn next_to_its_baseline(
     case: &Case,
     work: &Work,

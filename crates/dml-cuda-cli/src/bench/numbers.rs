@@ -22,7 +22,7 @@ pub fn times(speedup: f64) -> String {
     }
 }
 
-/// At most this many characters.
+/// A text of at most `most` characters. A longer one is cut, and ends with a mark.
 pub fn clipped(text: &str, most: usize) -> String {
     match text.chars().nth(most) {
         Some(_) => {

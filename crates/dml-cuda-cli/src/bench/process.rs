@@ -104,7 +104,7 @@ pub fn run_to_end(command: &mut Command, limit: Duration) -> Result<Ended, Strin
     Ok(ended)
 }
 
-/// Waits for the end, or for a limit. What is left to be done with the process is up to the caller.
+/// Waits for the end, for a limit or for a signal. The caller ends the process in every case.
 fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStatus, String> {
     let begun = Instant::now();
     loop {

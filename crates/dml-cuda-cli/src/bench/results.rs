@@ -125,7 +125,7 @@ impl Outcome {
         !self.samples().is_empty()
     }
 
-    /// Adds what a second time found.
+    /// Adds the outcome of a second time.
     pub fn add(&mut self, later: Self) {
         match (self, later) {
             (Self::Each(samples), Self::Each(later))

@@ -92,7 +92,7 @@ pub fn kernel_of(operator: &CompiledOperator, in_place: bool) -> String {
     }
 }
 
-/// A dispatch and its samples. kernel: empty if it has none.
+/// A dispatch and its samples. `kernel` is empty if it has none.
 pub fn dispatched(name: &str, samples: &Samples, repeat: u32, kernel: &str) -> Value {
     let mut event = json!({
         "event": "dispatch",

@@ -16,7 +16,7 @@ use crate::bench::results::Timed;
 use crate::bench::statistics::{median, noise, ratio, Interval, Ratio, FEW};
 use crate::bench::work::{Mode, Work, LARGE_BASELINE};
 
-/// Taken for the noise of a case with few values, as a logarithm.
+/// The noise that a case with few values is taken to have, as a logarithm.
 const FEW_NOISE: f64 = 0.10;
 
 /// Less work has no floor, because it waits for more than for memory.

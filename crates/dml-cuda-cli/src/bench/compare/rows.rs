@@ -144,9 +144,11 @@ impl Files<'_> {
             other_model: Vec::new(),
             group: work.group(),
         };
+        // None for a case that only later files have.
         let first = self.by_name[0].get(&name).copied();
         for file in 0..self.all.len() {
             let timed = self.by_name[file].get(&name).copied();
+            // A case without samples has a row all the same, with the cause.
             let sampled = timed.filter(|timed| timed.outcome.has_samples());
             let is_other = match (first, timed) {
                 (Some(a), Some(b)) => outputs::is_other(&a.model, &b.model),

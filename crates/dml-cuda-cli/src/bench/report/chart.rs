@@ -138,6 +138,7 @@ struct Plot<'a> {
     n: usize,
     verdict: &'a Verdict,
     cases: Vec<Case<'a>>,
+    /// One axis for all kinds, so that their marks can be compared.
     axis: Axis,
     /// Whether figures are shares of the baseline's speed, and not speedups.
     is_share: bool,
@@ -177,6 +178,7 @@ impl<'a> Plot<'a> {
                 marks.push(mark);
             }
         }
+        // From left to right, each mark goes into the first line that has ended before it. No other order needs fewer lines.
         marks.sort_by(|a, b| a.begin.total_cmp(&b.begin));
         let mut lines: Vec<Vec<Mark>> = Vec::new();
         for mark in marks {
@@ -204,7 +206,7 @@ impl Drawing {
         self.body += &(element.into_string() + "\n");
     }
 
-    /// A line of text below all others, smaller if it is long.
+    /// A line of text below all others. A long one is smaller, down to 70 % of its size, and then it is cut.
     fn line(&mut self, Font { size, weight }: Font, line: &str) {
         self.y += (size * 1.35).round();
         let room = (WIDTH - 2.0 * MARGIN) / BOLD_CHARACTER;
@@ -236,9 +238,10 @@ impl Drawing {
     fn ticks(&mut self, plot: &Plot) {
         self.y += 19.0;
         for tick in plot.axis.ticks() {
-            let name = match plot.is_share {
-                true => percent(tick),
-                false => format!("{tick}×"),
+            let name = if plot.is_share {
+                percent(tick)
+            } else {
+                format!("{tick}×")
             };
             self.add(text(plot.axis.x(tick), self.y, PLAIN, "middle", &name));
         }

@@ -37,8 +37,10 @@ pub fn text(comparison: &Comparison, medium: Medium, all_cases: bool) -> String 
     for verdict in &comparison.verdicts {
         paragraphs.push(medium.verdict(verdict));
     }
+    // What ran.
     let files = comparison.files.iter();
     paragraphs.push(files.map(|file| medium.machine(file)).collect());
+    // Warnings before notes: a doubt about figures comes before their details.
     let warnings = comparison.warnings.iter();
     let warnings = warnings.map(|warning| medium.item(&warning.text));
     let notes = comparison.notes().into_iter();
@@ -50,9 +52,11 @@ pub fn text(comparison: &Comparison, medium: Medium, all_cases: bool) -> String 
         let paragraph = medium.wrapped(&lines.join("\n"));
         blocks.push(paragraph.trim_end().to_owned());
     }
+    // Groups first: most readers want no more.
     let mut tables = tables::groups(comparison);
     tables.extend(tables::cases(comparison));
     let of_one_file = tables::of_one_file(comparison);
+    // What the report leaves out, and how to see it.
     let mut hint = String::new();
     if all_cases {
         tables.extend(of_one_file);

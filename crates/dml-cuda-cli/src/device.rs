@@ -117,8 +117,10 @@ pub fn show_dependencies(format: Format) -> Result<(), String> {
     let recorded: Vec<String> = DirectMlVersion::recorded()
         .map(|version| version.to_string())
         .collect();
-    let driver = Device::cuda_status()
-        .map_or_else(|error| error.to_string(), |count| format!("{count} GPUs"));
+    let driver = match Device::cuda_status() {
+        Ok(count) => format!("{count} GPUs"),
+        Err(error) => error.to_string(),
+    };
     let (version, answered) = (env!("CARGO_PKG_VERSION"), recorded.join(", "));
     let text = format!(
         "dml-cuda {version}\n-DirectML versions it answers for: {answered}\n-CUDA driver: {driver}"

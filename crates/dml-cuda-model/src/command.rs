@@ -108,38 +108,17 @@ pub fn read(
 ) -> Result<Command> {
     node.walk(&["command"])?;
     let type_node = node.require("type")?;
-    let resource =
-        || known(&node.require("resource")?, resources, "resource").map(|(name, ())| name);
     match type_node.string()?.to_ascii_lowercase().as_str() {
-        // The dispatchable says which bind points there are.
-        "dispatch" => {
-            let (dispatchable, named) = known(
-                &node.require("dispatchable")?,
-                dispatchables,
-                "dispatchable",
-            )?;
-            let bound = node.require("bindings")?;
-            let bindings = bindings(&bound, resources, &named.desc)?;
-            let is_bound =
-                |point: &&str| bindings.contains_key(*point) || named.bindings.contains_key(*point);
-            match bind_points(&named.desc).find(|point| !is_bound(point)) {
-                Some(point) => {
-                    Err(bound.error(format!("without {point}"), "an object that binds it"))
-                }
-                None => Ok(Command::Dispatch {
-                    dispatchable,
-                    bindings,
-                }),
-            }
-        }
+        "dispatch" => dispatch(node, resources, dispatchables),
         "print" => Ok(Command::Print {
-            resource: resource()?,
-            verbose: node
-                .get("verbose")
-                .map_or(Ok(false), |node| node.boolean())?,
+            resource: resource(node, resources)?,
+            verbose: match node.get("verbose") {
+                Some(verbose) => verbose.boolean()?,
+                None => false,
+            },
         }),
         "writefile" => Ok(Command::WriteFile {
-            resource: resource()?,
+            resource: resource(node, resources)?,
             target_path: target_path(&node.require("targetPath")?)?,
             dimensions: node.optional_list("dimensions")?.unwrap_or_default(),
         }),
@@ -148,6 +127,34 @@ pub fn read(
             &["dispatch", "print", "writeFile"],
         )),
     }
+}
+
+/// The resource that a command prints or writes.
+fn resource(node: &Node, resources: &Names) -> Result<String> {
+    let (name, ()) = known(&node.require("resource")?, resources, "resource")?;
+    Ok(name)
+}
+
+/// Reads a dispatch. Every bind point must be bound, by the command or by the dispatchable.
+fn dispatch(
+    node: &Node,
+    resources: &Names,
+    dispatchables: &Names<&Dispatchable>,
+) -> Result<Command> {
+    let name = node.require("dispatchable")?;
+    let (dispatchable, named) = known(&name, dispatchables, "dispatchable")?;
+    let bound = node.require("bindings")?;
+    // The dispatchable says which bind points there are.
+    let bindings = bindings(&bound, resources, &named.desc)?;
+    for point in bind_points(&named.desc) {
+        if !bindings.contains_key(point) && !named.bindings.contains_key(point) {
+            return Err(bound.error(format!("without {point}"), "an object that binds it"));
+        }
+    }
+    Ok(Command::Dispatch {
+        dispatchable,
+        bindings,
+    })
 }
 
 /// The path of a file that a command writes. Differences between systems are findings, because the model may be for

@@ -152,9 +152,9 @@ fn tensor(node: &Node) -> Result<BufferTensorDesc> {
     }
     tensor.guaranteed_base_offset_alignment =
         desc.optional("GuaranteedBaseOffsetAlignment")?.unwrap_or(0);
-    tensor.flags = desc
-        .get("Flags")
-        .map_or(Ok(TensorFlags::None), |node| flags(&node))?;
+    if let Some(node) = desc.get("Flags") {
+        tensor.flags = flags(&node)?;
+    }
     Ok(tensor)
 }
 

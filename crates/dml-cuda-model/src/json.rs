@@ -56,9 +56,10 @@ pub struct Unread {
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.found)?;
-        self.nearest.map_or(Ok(()), |nearest| {
-            write!(f, "; the nearest name is \"{nearest}\"")
-        })
+        match self.nearest {
+            Some(nearest) => write!(f, "; the nearest name is \"{nearest}\""),
+            None => Ok(()),
+        }
     }
 }
 

@@ -135,11 +135,15 @@ impl<'a> Node<'a> {
     /// this object has the members of both.
     pub fn walk_desc(&self, desc: Option<Node<'a>>, outer: &str, inner: &str) -> Result<Node<'a>> {
         match desc {
-            Some(desc) => self
-                .walk(&[outer])
-                .and_then(|()| desc.walk(&[inner]))
-                .map(|()| desc),
-            None => self.walk(&[outer, inner]).map(|()| self.clone()),
+            Some(desc) => {
+                self.walk(&[outer])?;
+                desc.walk(&[inner])?;
+                Ok(desc)
+            }
+            None => {
+                self.walk(&[outer, inner])?;
+                Ok(self.clone())
+            }
         }
     }
 }

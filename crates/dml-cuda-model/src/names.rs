@@ -26,9 +26,10 @@ pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
 
 /// The end of a message about a word that is none of the names.
 pub fn or_nearest(word: &str, names: &[&str]) -> String {
-    nearest(word, names).map_or_else(String::new, |name| {
-        format!("; the nearest name is \"{}\"", shown(name))
-    })
+    match nearest(word, names) {
+        Some(name) => format!("; the nearest name is \"{}\"", shown(name)),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]

@@ -52,9 +52,11 @@ pub fn significant(value: f64, digits: usize) -> String {
         .unwrap_or(0);
     let text = format!("{value:.*}", (digits as i32 - 1 - exponent).max(0) as usize);
     let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
-    whole.parse().map_or(text.clone(), |whole| {
-        HumanCount(whole).to_string() + fraction
-    })
+    match whole.parse() {
+        Ok(whole) => HumanCount(whole).to_string() + fraction,
+        // A number that no u64 holds stays without groups.
+        Err(_) => text,
+    }
 }
 
 #[cfg(test)]

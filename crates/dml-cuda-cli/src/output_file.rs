@@ -207,8 +207,11 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
 /// What is under a name that may be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum There {
+    /// A new file can be made.
     Nothing,
+    /// A file that would be overwritten.
     File,
+    /// A pipe, a device or standard output.
     Stream,
 }
 

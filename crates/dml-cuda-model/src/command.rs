@@ -21,14 +21,14 @@ use crate::Dispatchable;
 
 /// What a model does, in the order of its file.
 pub enum Command {
+    /// Runs a dispatchable on resources.
     Dispatch {
         dispatchable: String,
         bindings: Bindings,
     },
-    Print {
-        resource: String,
-        verbose: bool,
-    },
+    /// Prints the elements of a resource.
+    Print { resource: String, verbose: bool },
+    /// Writes a resource into a file.
     WriteFile {
         resource: String,
         target_path: String,

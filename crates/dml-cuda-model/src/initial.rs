@@ -18,6 +18,7 @@ const PART: u64 = 1 << 20;
 
 /// The values of a resource, in memory or as a rule.
 pub enum Values {
+    /// The bytes of all elements, little endian.
     Bytes(Vec<u8>),
     /// `count` elements, by their bits: each is the first one, or the one before it plus `delta`.
     Computed {

@@ -34,6 +34,7 @@ pub struct Document<'a> {
 /// A difference from DxDispatch, found while the model is read.
 #[derive(Default)]
 pub struct Findings {
+    /// Members that nothing reads, which are warnings.
     pub unread: Vec<Unread>,
     /// Bytes of a file are taken for numbers of another type, here and in DxDispatch.
     pub misread: Vec<String>,
@@ -75,8 +76,11 @@ pub struct Value<'a> {
 pub enum Kind<'a> {
     Null,
     Boolean(bool),
+    /// The digits as they are written.
     Number(&'a str),
+    /// The text without its escapes.
     Text(Cow<'a, str>),
+    /// The members in their order. A name may be there twice.
     Object(Vec<(Cow<'a, str>, Value<'a>)>),
     /// Its elements are not kept but read from the text again, because there may be millions.
     Array,
@@ -153,6 +157,7 @@ struct Parser<'a> {
     token: Option<Token<'a>>,
     /// The line of the token.
     line: usize,
+    /// What DxDispatch would refuse, so far.
     refused: Vec<String>,
 }
 

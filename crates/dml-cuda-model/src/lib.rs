@@ -57,6 +57,7 @@ pub struct ModelCommand {
 
 /// A model that can run, as far as the file tells.
 pub struct Model {
+    /// Names and resources in the file's order, in which they are created.
     pub resources: Vec<(String, Resource)>,
     pub dispatchables: Vec<Dispatchable>,
     pub commands: Vec<ModelCommand>,

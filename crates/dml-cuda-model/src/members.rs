@@ -26,7 +26,9 @@ pub const SCHEMA: &str = include_str!("schema.json");
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Object {
+    /// All members that are known.
     properties: BTreeMap<String, Member>,
+    /// The members that must be there.
     required: Vec<String>,
 }
 

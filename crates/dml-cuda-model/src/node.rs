@@ -30,7 +30,9 @@ pub struct Node<'a> {
 #[derive(Clone)]
 enum Path<'a> {
     Root,
+    /// A member of the object at a path.
     Member(Rc<Path<'a>>, &'a str),
+    /// An element of the array at a path.
     Element(Rc<Path<'a>>, usize),
 }
 

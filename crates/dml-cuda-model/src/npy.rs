@@ -21,10 +21,12 @@ use crate::text::shown;
 #[derive(Debug, PartialEq)]
 pub struct Array {
     pub data_type: TensorDataType,
+    /// Whether the file says `b1`. Its elements are bytes.
     pub is_bool: bool,
     pub shape: Vec<u64>,
     /// Little endian, in C order.
     pub elements: Vec<u8>,
+    /// Whether the file's elements are big endian. Those here are not.
     pub is_big_endian: bool,
     /// The header says so, although an array of one dimension has only one order.
     pub is_fortran: bool,
@@ -34,8 +36,10 @@ pub struct Array {
 
 /// The entries of a header.
 struct Header {
+    /// The order of bytes and the type, such as `<f4`.
     dtype: String,
     is_fortran: bool,
+    /// The sizes of the dimensions. A scalar has none.
     shape: Vec<u64>,
 }
 

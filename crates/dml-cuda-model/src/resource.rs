@@ -25,7 +25,9 @@ pub struct Resource {
     /// The element type for printing and writing. `None` for a list of mixed types.
     pub data_type: Option<TensorDataType>,
     pub initial_values: Values,
+    /// The byte at which the values begin. Bytes before and after them are zeros.
     pub initial_values_offset: u64,
+    /// At least the end of the values.
     pub size_in_bytes: u64,
     /// The file of `sourcePath`.
     pub file: Option<PathBuf>,

@@ -26,6 +26,7 @@ use crate::{Model, ModelCommand};
 /// How the commands of a model use a resource.
 #[derive(Default)]
 struct Use {
+    /// How many commands use it.
     commands: usize,
     /// Whether a dispatch writes it.
     is_written: bool,

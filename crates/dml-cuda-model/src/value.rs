@@ -172,7 +172,9 @@ pub fn from_bytes(bytes: &[u8]) -> u64 {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum Number {
+    /// A value of FLOAT16, FLOAT32 or FLOAT64. A double holds all of them exactly.
     Float(f64),
+    /// A value of any other type, signed or not.
     Integer(i128),
 }
 

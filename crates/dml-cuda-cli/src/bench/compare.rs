@@ -45,8 +45,10 @@ pub struct Comparison {
     pub verdicts: Vec<Verdict>,
     /// Warnings that a report prints above its tables.
     pub warnings: Vec<Warning>,
+    /// The files in the order of the command line. The first one is what the others are compared with.
     #[serde(rename = "runs")]
     pub files: Vec<Summary>,
+    /// A row for each case that is in a file.
     pub rows: Vec<Row>,
     /// Percent below which a difference is none.
     pub threshold: f64,
@@ -67,8 +69,11 @@ pub struct Summary {
     pub name: String,
     pub label: String,
     pub machine: Machine,
+    /// How the samples were taken.
     pub timing: String,
+    /// What the runner noted, such as refused cases.
     pub notes: Vec<String>,
+    /// Tier and release of the cases, such as `full 0.3.0`.
     pub suite: String,
     /// Cases and outputs that the file of an interrupted bench lacks.
     pub missing: usize,

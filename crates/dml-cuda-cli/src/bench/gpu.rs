@@ -24,7 +24,9 @@ use crate::run::samples::{Result, Samples};
 /// How work reaches the GPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
+    /// Launched one by one, so that the host may be slower than the GPU.
     Queued,
+    /// Launched as one CUDA graph.
     InGraph,
 }
 
@@ -97,6 +99,7 @@ impl Drop for Kernels {
 /// The buffers that plain work writes, and that a copy reads. They take turns, and the first `bytes` bytes of each take
 /// part.
 pub struct Memory<'a> {
+    /// Empty unless the work is a copy.
     pub from: &'a [Buffer],
     pub to: &'a [Buffer],
     pub bytes: u64,

@@ -226,6 +226,7 @@ struct Bound {
     input: Option<Buffer>,
     output: Buffer,
     operator: CompiledOperator,
+    /// The buffers, bound to the operator.
     table: BindingTable,
 }
 

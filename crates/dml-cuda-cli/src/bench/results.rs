@@ -62,10 +62,15 @@ pub struct Results {
 pub struct Machine {
     /// Name and version of what was timed.
     pub tool: String,
+    /// The commit of what was timed, if its program knows it.
     pub commit: String,
+    /// The name of the GPU or the CPU.
     pub device: String,
+    /// The version of the driver, and that of CUDA.
     pub driver: String,
+    /// The clocks of the GPU while it worked.
     pub clocks: String,
+    /// The processor and its cores.
     pub host: String,
     pub operating_system: String,
     /// RFC 3339, or a day.

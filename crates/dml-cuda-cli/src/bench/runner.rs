@@ -37,6 +37,7 @@ pub struct Answer {
     pub kernel: String,
     /// Microseconds of the case's own baseline.
     pub baseline: Option<f64>,
+    /// Lines for the results file. Each is kept once.
     pub notes: Vec<String>,
 }
 

@@ -40,6 +40,7 @@ pub struct Case {
     /// Bytes that the big tensors begin past a multiple of 256.
     #[serde(default)]
     pub misaligned: u64,
+    /// How the lengths are made. They are not in suite.jsonl, because some are long lists.
     #[serde(default)]
     pub lengths: Lengths,
     /// The descriptor as DxDispatch writes it. Plain fills, which are no operator of DirectML, and cases of ONNX alone

@@ -110,6 +110,7 @@ fn progress_style() -> ProgressStyle {
 struct Timing<'a> {
     options: &'a Bench,
     runner: Box<dyn Runner + 'a>,
+    /// All answers so far.
     results: Results,
     /// The device of the first case that has run.
     device: Option<String>,

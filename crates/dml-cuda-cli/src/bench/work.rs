@@ -19,7 +19,9 @@ pub const LARGE_BASELINE: u64 = 512 << 20;
 /// What a case does. Two cases with equal work may be compared.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Work {
+    /// The name of what is computed, such as `small fill of 64 bytes`, without type and mode.
     pub case: String,
+    /// A letter and the bits, such as `f32` or `u8`.
     #[serde(rename = "type")]
     pub data_type: String,
     pub mode: Mode,
@@ -61,10 +63,13 @@ impl Work {
 /// The way in which a case uses its memory.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
+    /// Only the output is written.
     #[serde(rename = "fill")]
     Fill,
+    /// The input is read and another output is written.
     #[serde(rename = "copy")]
     Copy,
+    /// The output is the input.
     #[serde(rename = "in place")]
     InPlace,
     /// A plain copy: the baseline of reversals out of place and in place.

@@ -25,9 +25,11 @@ use crate::out::{complain, say, shown};
 
 /// The answer about a dispatchable.
 struct Answer {
+    /// Whether the dispatchable counts as accepted for the exit code.
     accepted: bool,
     /// The text after the dispatchable's name, such as `: accepted`.
     verdict: String,
+    /// Lines below the first one: notes, or broken rules.
     lines: Vec<String>,
     /// The whole answer as data.
     event: Value,

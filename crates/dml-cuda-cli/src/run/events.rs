@@ -125,6 +125,7 @@ pub struct Print<'a> {
     pub data_type: TensorDataType,
     /// Elements of all parts.
     pub count: u64,
+    /// A line for each element, with its index and its bits.
     pub verbose: bool,
 }
 

@@ -61,6 +61,7 @@ struct Executor<'a> {
     stream: Stream,
     resources: HashMap<String, Placed>,
     operators: HashMap<String, Compiled>,
+    /// The model's file and those that it names. None of them is written.
     files_read: Vec<PathBuf>,
 }
 
@@ -289,6 +290,7 @@ impl Executor<'_> {
 
 /// What a file gets of a resource: a header, and the first bytes of the buffer.
 struct Contents {
+    /// The header of a .npy file. Raw files have none.
     header: Vec<u8>,
     length: u64,
 }

@@ -37,9 +37,11 @@ pub struct Compiled {
 /// A resource on the device, without its initial values.
 pub struct Placed {
     pub buffer: Buffer,
+    /// The type for printing and writing. None for a list of mixed types.
     pub data_type: Option<TensorDataType>,
     /// Bytes of the initial values.
     pub initial_length: u64,
+    /// Whether the model gives the size. Then a file of the resource holds all of it.
     pub explicit_size: bool,
 }
 

@@ -23,7 +23,9 @@ pub type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 /// device has none.
 #[derive(Default)]
 pub struct Samples {
+    /// By the host's clock, from the first dispatch to the end of the wait.
     pub cpu: Vec<f64>,
+    /// By events of the GPU around the dispatches.
     pub gpu: Vec<f64>,
 }
 

@@ -20,12 +20,15 @@ use crate::schema;
 /// A reversal. Strides are in elements; `length_sizes` has 1 where a length is shared.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Layout {
+    /// The name of a group of layouts, by which losses are printed.
     #[serde(default)]
     pub kind: String,
     /// Bytes of an element.
     pub width: u32,
     pub sizes: Vec<u32>,
+    /// The dimension along which elements are reversed.
     pub axis: usize,
+    /// Elements between neighbours of each dimension of the input.
     pub in_strides: Vec<u32>,
     pub out_strides: Vec<u32>,
     /// Earlier files of layouts say `len_sizes`.

@@ -25,6 +25,7 @@ pub const LEAST_FLOOR_BYTES: u64 = 8 << 20;
 /// The figures of a case in a results file.
 #[derive(Clone, Serialize)]
 pub struct Cell {
+    /// Dispatches of a sample.
     pub dispatches: u32,
     pub samples: usize,
     /// Microseconds of a dispatch.
@@ -55,9 +56,13 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
+    /// The interval is within the threshold.
     Same,
+    /// The interval is above the threshold.
     Faster,
+    /// The interval is below the threshold.
     Slower,
+    /// The interval is on both sides of a threshold, or the machine was another.
     Unsure,
 }
 

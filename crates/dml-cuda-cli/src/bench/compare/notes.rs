@@ -24,6 +24,7 @@ pub struct Warning {
     /// The place of the file on the command line.
     #[serde(skip)]
     pub file: usize,
+    /// The whole line, which begins with WARNING or NOTE.
     pub text: String,
 }
 

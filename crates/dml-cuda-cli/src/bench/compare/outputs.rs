@@ -19,6 +19,7 @@ use crate::bench::results::{Outcome, Output, Results};
 /// How the outputs of the first file and of another compare.
 #[derive(Default, Serialize)]
 pub struct Outputs {
+    /// How many have the same bytes in both files.
     pub equal: usize,
     /// Names of outputs that must be equal and are not.
     pub different: Vec<String>,

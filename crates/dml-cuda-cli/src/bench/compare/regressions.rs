@@ -15,7 +15,9 @@ use crate::bench::numbers::counted;
 /// What is no regression, because options allow it.
 #[derive(Default)]
 pub struct Allowed {
+    /// `--allow-different-outputs`
     pub different_outputs: bool,
+    /// `--allow-missing`
     pub missing: bool,
 }
 

@@ -34,11 +34,13 @@ pub struct Row {
     pub changes: Vec<Option<Change>>,
     /// One for each file: why the case has no figures there.
     pub causes: Vec<Option<String>>,
+    /// One for each file: whether the case failed there. A case that is known to be wrong did not.
     #[serde(skip)]
     pub failed: Vec<bool>,
     /// One for each file: whether it is known to have another model of this name than the first file.
     #[serde(skip)]
     pub other_model: Vec<bool>,
+    /// The kind of the case, which is a group of the verdict.
     pub group: &'static str,
 }
 

@@ -23,6 +23,7 @@ use crate::bench::work::GROUPS;
 pub struct Verdict {
     /// How the sentence begins.
     pub title: String,
+    /// The title and the counts of cases.
     pub sentence: String,
     /// The figures of `types` in one line.
     pub by_type: String,
@@ -34,7 +35,9 @@ pub struct Verdict {
     pub unit: String,
     /// `None` if no case has the figure.
     pub all: Option<Group>,
+    /// A group for each data type that a case has.
     pub types: Vec<Group>,
+    /// A group for each of `GROUPS` that has cases.
     pub kinds: Vec<Group>,
 }
 
@@ -42,7 +45,9 @@ pub struct Verdict {
 /// compares the later file with the first one.
 #[derive(Default, Serialize)]
 pub struct Group {
+    /// `all`, a data type such as `f32`, or one of `GROUPS`.
     pub name: String,
+    /// How many cases have the figure.
     pub cases: usize,
     /// The geometric mean of the speedups over the first file, or of a single file's shares of the baseline.
     pub mean: f64,
@@ -50,7 +55,9 @@ pub struct Group {
     pub range: Interval,
     /// The interval of the mean: the geometric means of both ends of the cases' intervals.
     pub interval: Option<Interval>,
+    /// Decided by the interval as for a case. A single file has none.
     pub status: Option<Status>,
+    /// How many of the cases are FASTER. The next three count the other statuses.
     pub faster: usize,
     pub slower: usize,
     pub same: usize,
@@ -80,7 +87,9 @@ struct Groups {
 
 /// A sentence in two parts.
 struct Headline {
+    /// What a page has as its heading.
     title: String,
+    /// The range, and the counts of cases.
     rest: String,
 }
 
@@ -88,6 +97,7 @@ struct Headline {
 pub struct Figures {
     /// The mean, marked if it is SLOWER or UNSURE.
     pub mean: String,
+    /// The lowest and the highest figure, such as `0.90× to 3.1×`.
     pub range: String,
 }
 

@@ -89,7 +89,9 @@ struct Case<'a> {
 
 /// The values at both ends of the picture.
 struct Axis {
+    /// The value at the left end.
     low: f64,
+    /// The value at the right end.
     high: f64,
 }
 
@@ -196,7 +198,9 @@ impl<'a> Plot<'a> {
 /// The elements that are drawn so far, and where the next one begins.
 #[derive(Default)]
 struct Drawing {
+    /// The elements as text.
     body: String,
+    /// How far down they reach.
     y: f64,
 }
 

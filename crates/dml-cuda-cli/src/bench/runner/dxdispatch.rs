@@ -32,6 +32,7 @@ pub struct DxDispatch<'a> {
     /// that begins with its folder.
     name: OsString,
     path: OsString,
+    /// Its name with the version of DirectML, or the name of the program.
     tool: String,
     /// The text that it prints with `-s`.
     adapters: String,

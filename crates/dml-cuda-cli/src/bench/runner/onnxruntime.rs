@@ -30,7 +30,9 @@ use crate::out::{shown, shown_path};
 /// The worker, and what it says about itself.
 pub struct OnnxRuntime<'a> {
     asked: &'a Bench,
+    /// The program that runs the worker.
     python: PathBuf,
+    /// The provider, the library, the device and the number of samples, as JSON.
     settings: Value,
     /// With the Python program.
     folder: tempfile::TempDir,
@@ -42,10 +44,12 @@ pub struct OnnxRuntime<'a> {
 struct Hello {
     /// ONNX Runtime's version, and that of the library.
     tool: String,
+    /// The name of the execution provider, such as `CUDAExecutionProvider`.
     provider: String,
     device: String,
     /// The id of a GPU for NVIDIA's tools.
     pci: String,
+    /// A note with the versions of what runs.
     versions: String,
 }
 
@@ -54,7 +58,9 @@ struct Hello {
 #[serde(rename_all = "snake_case")]
 enum Said {
     Hello(Hello),
+    /// The reason for which there is no answer.
     Failed(String),
+    /// The reason for which the provider does not take the node.
     Refused(String),
     /// Hexadecimal digits.
     Output(String),

@@ -69,6 +69,7 @@ enum Event {
         #[serde(default)]
         kernel: String,
     },
+    /// A line that says nothing about times.
     #[serde(other)]
     Other,
 }
@@ -83,6 +84,7 @@ struct Printed {
 /// A dispatchable that was timed.
 #[derive(Debug, PartialEq)]
 struct Dispatched {
+    /// The kernel that ran, with its variant. Empty on a CPU.
     kernel: String,
     /// Microseconds of each iteration, on the GPU if there is one.
     each: Vec<f64>,

@@ -16,6 +16,7 @@ use crate::out::shown;
 /// Everything that processes printed about one dispatchable. Times are microseconds on the GPU.
 #[derive(Default)]
 pub struct Transcript {
+    /// The name of the device that ran it.
     pub device: Option<String>,
     /// The cause of the last process's failure.
     pub failure: Option<String>,

@@ -23,7 +23,9 @@ use crate::out::shown_path;
 
 /// The files of a group in one version of cgroups.
 struct Files {
+    /// The file with the most bytes that the group may use.
     limit: &'static str,
+    /// The file with the bytes that it uses.
     used: &'static str,
     /// The line of `memory.stat` that counts pages of files which are not in use.
     inactive: &'static str,

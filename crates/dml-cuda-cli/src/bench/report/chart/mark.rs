@@ -21,8 +21,11 @@ pub struct Mark<'a> {
     point: Point,
     /// Where the line of its interval begins and ends.
     line: Interval,
+    /// Where the mark begins, with its name.
     pub begin: f64,
+    /// Where the mark ends, with its name.
     pub end: f64,
+    /// Its name, if there is room for names.
     pub label: Option<Label>,
 }
 
@@ -30,6 +33,7 @@ pub struct Mark<'a> {
 pub struct Label {
     name: String,
     x: f64,
+    /// Which end of the name is at `x`.
     anchor: &'static str,
 }
 

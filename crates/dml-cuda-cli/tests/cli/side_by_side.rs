@@ -74,6 +74,16 @@ fn every_model_of_a_suite_runs_on_windows_too() {
     assert_eq!(folder.names(""), ["file", "my suite"]);
 }
 
+/// A process that is asked to stop first ends what it is doing in the system, such as making a file.
+#[cfg(unix)]
+fn wait_until_stopped(process: &std::process::Child) {
+    let stat = format!("/proc/{}/stat", process.id());
+    // Only Linux has this file.
+    interrupted::wait_until(|| {
+        std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") T "))
+    });
+}
+
 /// Neither a full disk nor a signal leaves a part of a suite. Whoever tries again needs a new folder.
 #[test]
 #[cfg(unix)]
@@ -105,6 +115,7 @@ fn a_suite_that_ends_early_leaves_only_what_others_have_written() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let mut first = begin(&["suite", "suite"]);
         interrupted::send("-STOP", &first);
+        wait_until_stopped(&first);
         // A second suite, of any tier, is refused. It takes nothing away from the first one.
         let written = folder.names("suite");
         for tier in ["quick", "standard", "full"] {

@@ -32,7 +32,7 @@ fn interruptible(tools: &Path) -> Option<Command> {
 }
 
 /// Waits for what comes in at most two minutes.
-fn wait_until(mut is_there: impl FnMut() -> bool) {
+pub fn wait_until(mut is_there: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_there() {
         assert!(begun.elapsed().as_secs() < 120, "it is slow");

@@ -194,8 +194,15 @@ impl Results {
         Ok(results)
     }
 
-    /// Adds which cases have interleaved sequences. Files of older releases do not say it.
+    /// Adds what files of older releases do not say: which cases have interleaved sequences, and the driver in its own
+    /// row, because 0.1.0 wrote its version before the clocks.
     fn complete(&mut self) {
+        let machine = &mut self.machine;
+        let old = machine.clocks.strip_prefix("driver ");
+        if let Some((driver, clocks)) = old.and_then(|old| old.split_once(", ")) {
+            machine.driver = format!("{driver}, {}", machine.driver);
+            machine.clocks = clocks.to_owned();
+        }
         let mut side_by_side = BTreeSet::new();
         for case in suite::all() {
             if let (Some(_), Some(work)) = (&case.descriptor, &case.work) {

@@ -57,7 +57,8 @@ for (const element of document.querySelectorAll("body *:not(script, style, title
 for (const mark of document.querySelectorAll("circle")) check(mark, "a mark", style(mark).stroke, 3);
 
 // Keyboard: whatever scrolls takes the focus, shows it, and has a name.
-const regions = [...document.querySelectorAll("*")].filter((element) => element.tabIndex >= 0);
+const isFolded = (element) => element.localName !== "summary" && element.closest("details:not([open])");
+const regions = [...document.querySelectorAll("*")].filter((element) => element.tabIndex >= 0 && !isFolded(element));
 for (const element of document.querySelectorAll("body *")) {
     const scrolls = element.scrollWidth > element.clientWidth && /auto|scroll/.test(style(element).overflowX);
     if (scrolls && element.tabIndex < 0) fail(element, "it scrolls, but not with the keyboard");
@@ -70,7 +71,8 @@ for (const region of regions) {
     if (outlineStyle === "none" || parseFloat(outlineWidth) < 2) fail(region, "its focus does not show");
     check(region, "the focus", outlineColor, 3);
     const label = region.getAttribute("aria-label") ?? document.getElementById(region.getAttribute("aria-labelledby"))?.textContent;
-    if (!label || !region.role) fail(region, "it has no name or no role");
+    // A summary has its words as its name.
+    if (region.localName !== "summary" && (!label || !region.role)) fail(region, "it has no name or no role");
 }
 
 for (const image of document.querySelectorAll("svg")) if (image.role !== "img" || !image.querySelector("title")) fail(image, "it has no title");

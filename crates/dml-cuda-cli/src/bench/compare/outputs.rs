@@ -88,7 +88,7 @@ impl Outputs {
 
     /// A clause that may explain why outputs are not equal.
     pub fn unknown(&self) -> &'static str {
-        const UNKNOWN: &str = ", perhaps because the models are not, which older runs do not say";
+        const UNKNOWN: &str = ", perhaps because the models are not, which older files do not say";
         if self.of_unknown_models {
             UNKNOWN
         } else {
@@ -108,7 +108,7 @@ impl Outputs {
             .iter()
             .map(|(name, error)| format!("{name} ({error})"));
         let failed = failed.collect::<Vec<_>>().join("; ");
-        let missing = "that only one of the two runs has";
+        let missing = "that only one of the two files has";
         let notes = [
             note(self.equal, &equal, ""),
             note(self.different.len(), &different, &self.different.join(", ")),

@@ -1,10 +1,10 @@
 //! The page for a browser: the verdicts with their charts, the tables, and what their columns mean.
 //!
 //! ```text
-//! h1   each verdict's title, its sentence, warnings, chart
-//! h2   Groups of cases      by type and by kind
+//! h1   each verdict's title, its sentence, what ran where, warnings, chart
+//! h2   Groups of cases      what the columns mean, then by type and by kind
 //! h2   What ran             the machines
-//! h2   All cases            and those of one file only, folded
+//! h2   All cases            and folded, what their names mean and those of one file only
 //! ```
 //!
 //! It is one file that loads nothing from elsewhere, so that it can be sent by mail and kept with a release. maud escapes
@@ -42,17 +42,16 @@ pub fn page(comparison: &Comparison) -> String {
             body { main {
                 (verdicts(comparison))
                 h2 id="groups" { "Groups of cases" }
+                @if comparison.files.len() > 1 { (meaning_of_speedups(comparison)) }
+                p { "Of baseline: the time of a plain copy, or for fills a plain fill, of as many bytes in the same results file, divided by the time of the case." }
                 @for groups in tables::groups(comparison) { (table("groups", &groups)) }
-                p {
-                    "Of baseline: the time of a plain copy, or for fills a plain fill, of as many bytes in the same run, divided by the time of the case. "
-                    @if comparison.files.len() > 1 { (meaning_of_speedups(comparison)) }
-                }
                 ul { @for note in comparison.notes() { li { (note) } } }
                 h2 id="machines" { "What ran" }
                 (table("machines", &tables::machines(comparison)))
                 h2 id="cases" { "All cases" }
                 p { "µs: the median time of a dispatch. Noise: (q75 − q25) / median. GB/s: the bytes that the work must move at least, divided by the time. "
                     "More figures: --format csv." }
+                (case_names())
                 @for cases in tables::cases(comparison) { (table("cases", &cases)) }
                 @if !of_one_file.is_empty() {
                     details {
@@ -73,6 +72,7 @@ fn verdicts(comparison: &Comparison) -> Markup {
             h1 { (verdict.title) }
             p { (verdict.sentence[verdict.title.len()..].trim_start_matches([' ', '.', ':'])) }
             @if n == 0 {
+                p { (what_ran(comparison)) }
                 @for warning in &comparison.warnings {
                     p class=(if warning.is_serious() { "warning" } else { "note" }) { (warning.text) }
                 }
@@ -85,13 +85,67 @@ fn verdicts(comparison: &Comparison) -> Markup {
     }
 }
 
+/// A sentence about the device and the system of each file, because a program may run faster elsewhere.
+fn what_ran(comparison: &Comparison) -> String {
+    let mut sentences = String::new();
+    for file in &comparison.files {
+        let machine = &file.machine;
+        // What follows a semicolon is a remark, which the table of machines has.
+        let system = machine
+            .operating_system
+            .split(';')
+            .next()
+            .unwrap_or_default();
+        let mut sentence = format!("{} ran", file.name);
+        if !machine.device.is_empty() {
+            sentence += &format!(" on {}", machine.device);
+        }
+        if !system.is_empty() {
+            sentence += &format!(" under {system}");
+        }
+        sentences += &format!("{sentence}. ");
+    }
+    let of_one_file = tables::of_one_file(comparison);
+    if !of_one_file.is_empty() {
+        let cases = tables::counted_cases(&of_one_file);
+        sentences += &format!("Not compared: {cases} that only one of two files has.");
+    }
+    sentences.trim_end().to_owned()
+}
+
 /// What the figures of several files mean, and how a case is decided.
 fn meaning_of_speedups(comparison: &Comparison) -> Markup {
     let first = &comparison.files[0].name;
     html! {
-        "Speedup: the time of " (first) " divided by that of the other run; above 1, the other is faster. A group's speedup is the geometric mean of the cases that both ran. "
-        "The 95 % interval is that of the ratio of the medians (order statistics); a group's is the geometric mean of its cases' intervals. A case or a group is FASTER or SLOWER if its interval is wholly beyond "
-        (comparison.threshold) " %, SAME if it is wholly within, and otherwise UNSURE. The interval of fewer than 7 values is their range. If a run has fewer, the interval of the speedup is 10.5 % wider on both sides."
+        p {
+            "Speedup: the time of " (first) " divided by that of the other file; above 1, the other is faster. A group's speedup is the geometric mean of the cases that both ran. "
+            "The 95 % interval is that of the ratio of the medians (order statistics); a group's is the geometric mean of its cases' intervals. A case or a group is FASTER or SLOWER if its interval is wholly beyond "
+            (comparison.threshold) " %, SAME if it is wholly within, and otherwise UNSURE. The interval of fewer than 7 values is their range. If a file has fewer, the interval of the speedup is 10.5 % wider on both sides."
+        }
+    }
+}
+
+/// The names of the suite's cases. Sizes are in brackets, and an asterisk is a size that makes the tensor as large as the
+/// others of its kind.
+const CASE_NAMES: [(&str, &str); 9] = [
+    ("fill", "packed, with padded rows, NHWC or transposed: the memory layout of the output"),
+    ("inner [B, T]", "sequences along the last dimension, contiguous in memory"),
+    ("block [B, T, F]", "sequences of rows of F elements, with one length for each sequence"),
+    ("lanes [B, T, F]", "F interleaved sequences along T, each with its own length"),
+    ("time first [T, B, F]", "as block, with the batch second"),
+    ("transposed", "the input or the output is contiguous along another dimension"),
+    ("odd, misaligned, long", "sizes that are no multiples of 16 bytes, rows at odd addresses, and sequences too long for shared memory"),
+    ("tokens, model", "sizes of language models"),
+    ("small, lanes of, blocks of", "tensors that take as long as a launch"),
+];
+
+/// A legend of the names of cases, folded.
+fn case_names() -> Markup {
+    html! {
+        details {
+            summary { "What the names of cases mean" }
+            dl { @for (name, meaning) in CASE_NAMES { dt { (name) } dd { (meaning) } } }
+        }
     }
 }
 

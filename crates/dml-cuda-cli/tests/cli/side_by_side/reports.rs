@@ -302,7 +302,7 @@ fn cases_of_one_file_are_counted_and_listed_on_demand() {
     }
     // A page has them, folded.
     let page = report(&["--format", "html"]);
-    let (open, folded) = page.split_once("<details>").expect("a folded part");
+    let (open, folded) = page.rsplit_once("<details>").expect("a folded part");
     assert!(
         open.contains("both, f32") && !open.contains("lonely") && !open.contains("single"),
         "{open}"

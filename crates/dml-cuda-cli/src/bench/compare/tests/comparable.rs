@@ -104,7 +104,7 @@ fn other_models_are_named_and_not_compared() {
         "{notes}"
     );
     let (found, end, notes) = compared(["1", "2"], ["", ""]);
-    let unknown = "perhaps because the models are not, which older runs do not say";
+    let unknown = "perhaps because the models are not, which older files do not say";
     assert_eq!(
         (found, end),
         (fails, ending(&format!("1 output not equal, {unknown}")))

@@ -17,9 +17,13 @@ import speedups
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHES = ROOT / "benches"
+sys.path.append(str(BENCHES))
+import program  # noqa: E402
+
 H200 = BENCHES / "record" / "nvidia-h200"
 # A run of `dml-cuda bench --cold-l2`.
 COLD = BENCHES / "record" / "nvidia-h100" / "2026-11-27-cold.json"
+PROGRAM = program.hashes()
 # The cases, and the goals of some.
 SUITE = ROOT / "crates" / "dml-cuda-cli" / "src" / "bench" / "suite.jsonl"
 # Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
@@ -238,8 +242,19 @@ def of_gains():
             for number in (statistics.median(ratios), min(ratios), max(ratios))
         )
         link = os.path.normpath(f"benches/record/nvidia-h200/{file}")
-        lines.append([name, f"{median}× ({low}–{high})", f"[{what}]({link})"])
+        older = ", older kernels" if is_older(file) else ""
+        lines.append([name, f"{median}× ({low}–{high})", f"[{what}]({link}){older}"])
     return table(["compared with", "speedup", "measured on"], lines)
+
+
+def is_older(file):
+    """Whether a record of the H200 was measured with other kernels, or for RNNs with other passes, or does not say. The
+    record of DirectML is compared with this library's suite."""
+    if file == "directml-1.13.1.json":
+        file = "2026-11-22-suite.json"
+    known = program.hashes_in((H200 / file).read_text(encoding="utf-8"))
+    needed = ["kernels", "rnn"] if "rnn" in file else ["kernels"]
+    return any(known.get(name) != PROGRAM[name] for name in needed)
 
 
 def picture_of_gains():
@@ -482,6 +497,11 @@ def main():
             stale.append(str(path.relative_to(ROOT)))
             if "--check" not in sys.argv:
                 path.write_text(new, encoding="utf-8")
+    for name, _, _, file in gains():
+        if is_older(file):
+            print(
+                f"README's figures for {name} were measured with other kernels: {file}"
+            )
     wrong = sorted(wrong_versions())
     if stale and "--check" in sys.argv:
         wrong.append(

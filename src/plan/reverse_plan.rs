@@ -16,7 +16,7 @@ pub(crate) struct Dimension {
 }
 
 impl Dimension {
-    /// The same dimension in blocks of `size` elements. `None` if a stride is not a number of whole blocks.
+    /// This dimension in blocks of `size` elements. `None` if a stride is not a number of whole blocks.
     fn in_blocks(self, size: u32) -> Option<Self> {
         let is_whole = self.in_stride.is_multiple_of(size) && self.out_stride.is_multiple_of(size);
         is_whole.then_some(Self {

@@ -245,7 +245,7 @@ fn summarize(results: &Results, options: &Bench) -> Result<ExitCode, String> {
     if !is_stream(options) {
         let (label, path) = (&results.label, shown_path(&options.output));
         say!(
-            "Run '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed"
+            "Results of '{label}' written to '{path}': {cases} cases, {outputs} outputs, {failed} failed"
         )?;
     }
     if results.planned == 0 {

@@ -1,4 +1,4 @@
-// REVERSE_SUBSEQUENCES for contiguous lanes of 32 bytes and more. See reverse.cuh for the contract.
+// REVERSE_SUBSEQUENCES for contiguous lanes. See reverse.cuh for the contract.
 //
 //   out[lane * pitch + t] = in[lane * pitch + source(t, L)]
 //

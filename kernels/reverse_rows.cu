@@ -1,4 +1,4 @@
-// REVERSE_SUBSEQUENCES for inner blocks whose rows are not whole vectors. See reverse.cuh for the contract.
+// REVERSE_SUBSEQUENCES for inner blocks of elements of at most 4 bytes, with rows of any number of bytes. See reverse.cuh for the contract.
 //
 //   out[t][j] = in[source(t, L)][j]      byte j of row t
 //

@@ -3,7 +3,7 @@
 //!
 //! The standard library copies and reverses contiguous runs. Small blocks with one length move as single elements of
 //! their size. Interleaved lanes are copied, some at a time, to a tile that fits in the cache, and are reversed there
-//! (`tile`).
+//! (`transpose.rs`).
 
 pub(crate) mod cpu_fill;
 pub(crate) mod cpu_reverse;

@@ -1,7 +1,8 @@
 //! Devices, on which operators are created, compiled and run: the CPU, or a GPU by its ordinal.
 //!
 //! Opening a GPU retains its primary context, which other libraries of the process use as well, so that memory and
-//! streams can be handed over. Devices are cheap to clone. Everything that is made on a device keeps it alive.
+//! streams can be handed over. Devices are cheap to clone. Buffers, streams and compiled operators keep theirs
+//! alive.
 
 pub(crate) mod buffer;
 pub(crate) mod compile;
@@ -115,7 +116,7 @@ impl Device {
         }
     }
 
-    /// This device with a lower feature level. The default is the highest.
+    /// This device with another feature level. The default is DirectML's highest.
     pub fn with_feature_level(mut self, level: FeatureLevel) -> Self {
         self.feature_level = level;
         self

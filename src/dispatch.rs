@@ -83,7 +83,7 @@ impl CompiledOperator {
     /// # Errors
     ///
     /// [`DispatchError`], with nothing written: the operator was compiled for a GPU; the number of inputs is wrong; a
-    /// slice is smaller than its tensor or not aligned to its elements; the operator was compiled for in-place work.
+    /// slice is smaller than its tensor or not aligned to its elements.
     pub fn dispatch_on_host(
         &self,
         inputs: &[&[u8]],
@@ -164,7 +164,6 @@ impl CompiledOperator {
     /// - a pointer is null or misaligned;
     /// - an element of the output overlaps one of the lengths or the input, unless the output is the input with the
     ///   same strides; elements may lie between each other, as those of two columns do;
-    /// - the operator was not compiled for this dispatch;
     /// - the operator was compiled for the CPU and the stream is not null;
     /// - the driver failed.
     ///

@@ -99,7 +99,8 @@ fn fused_f64(first: u32, step: u32, start: f64, delta: f64, run: &mut [f64]) {
     }
 }
 
-/// Calls `write` for every run of elements, with the run's first index and the step of the index.
+/// Calls `write` for every run of elements, or for each 256 elements of a run that is copied, with the first index and
+/// the step of the index.
 fn fill<T: Pod + Default>(
     dimensions: &[Dimension],
     out: &mut [u8],

@@ -6,10 +6,10 @@
 //! | --- | --- | --- |
 //! | `Block` | `| row 0 | row 1 | …`, one length | copies or swaps rows |
 //! | `Row` | `| a0 b0 c0 | a1 b1 c1 | …`, a length each | reverses many lanes in a tile (`transpose.rs`) |
-//! | `Lane` | `| a0 | a1 | a2 | …` | reverses a slice |
+//! | `Lane` | `| a0 | a1 | a2 | …` | reverses a slice, or moves single elements |
 //!
-//! The rest is a walk over the outer dimensions. Pieces too short to move one by one are copied as a whole tensor, and
-//! the copy is then reversed in place.
+//! The rest is a walk over the outer dimensions. Where no way above is faster, the whole tensor is copied, and the copy is
+//! then reversed in place.
 
 use bytemuck::{pod_read_unaligned, Pod};
 
@@ -35,6 +35,7 @@ pub(crate) fn run(plan: &Plan, Operands { inputs, output }: Operands<'_>) {
     let input = input.first().copied(); // in place, the output is the input
     let plan = plan.blocks_as_elements.as_deref().unwrap_or(plan);
     let is_aligned = |bytes: &[u8]| (bytes.as_ptr() as usize).is_multiple_of(plan.width as usize);
+    // The second number is the elements of a cache line.
     match (
         plan.width,
         input.is_none_or(is_aligned) && is_aligned(output),
@@ -97,7 +98,7 @@ fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], ou
     let size = plan.axis.size as usize;
     let (in_step, out_step) = (plan.axis.in_stride as usize, plan.axis.out_stride as usize);
     let contiguous = in_step == 1 && out_step == 1;
-    // Pieces too short to move one by one: it is faster to copy the whole tensor, and to reverse the copy in place.
+    // Lanes too short to move one by one, and rows for which no tile pays.
     let reverse_copy = |out: &mut [T]| {
         copy_as_it_is(plan, input, out);
         swap::<T, LANES>(plan, lengths, out);
@@ -134,7 +135,11 @@ fn copy<T: Pod, const LANES: usize>(plan: &Plan, input: &[T], lengths: &[u8], ou
                 out[at_out + t * out_step] = input[at_in + source(t, length) * in_step];
             }
         }),
-        Inner::Row(outer, row, length_step) => {
+        Inner::Row {
+            outer,
+            lanes: row,
+            length_stride: length_step,
+        } => {
             let Some(mut tile) = Tile::<T, LANES>::that_pays(size, row) else {
                 return reverse_copy(out);
             };
@@ -162,7 +167,11 @@ fn swap<T: Pod, const LANES: usize>(plan: &Plan, lengths: &[u8], out: &mut [T]) 
         Inner::Lane(outer) if step == 1 => for_each(&outer, |[_, at, at_length]| {
             out[at..at + length(plan, lengths, at_length)].reverse();
         }),
-        Inner::Row(outer, row, length_step) => {
+        Inner::Row {
+            outer,
+            lanes: row,
+            length_stride: length_step,
+        } => {
             let Some(mut tile) = Tile::<T, LANES>::that_pays(size, row) else {
                 return for_each(&outer, |[_, at, at_length]| {
                     for j in 0..row {
@@ -228,8 +237,12 @@ type Outer = Vec<StridedDimension<3>>;
 enum Inner {
     /// A contiguous block with one length and its number of elements: its rows move whole.
     Block(Outer, usize),
-    /// A number of interleaved lanes, and the stride of their lengths.
-    Row(Outer, usize, usize),
+    /// Interleaved lanes, and the stride of their lengths.
+    Row {
+        outer: Outer,
+        lanes: usize,
+        length_stride: usize,
+    },
     /// A single lane.
     Lane(Outer),
 }
@@ -238,7 +251,11 @@ fn inner(plan: &Plan) -> Inner {
     match plan.dimensions.split_last() {
         Some((d, outer)) if d.in_stride == 1 && d.out_stride == 1 => match d.length_stride {
             0 => Inner::Block(outer_of(outer), d.size as usize),
-            step => Inner::Row(outer_of(outer), d.size as usize, step as usize),
+            step => Inner::Row {
+                outer: outer_of(outer),
+                lanes: d.size as usize,
+                length_stride: step as usize,
+            },
         },
         _ => Inner::Lane(outer_of(&plan.dimensions)),
     }

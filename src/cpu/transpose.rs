@@ -15,14 +15,14 @@ use bytemuck::Pod;
 
 /// The most and the fewest bytes of each row that are in a tile, and the target size of a tile in between. Wide rows
 /// are read and written faster (benches/TUNING.md).
-const MOST_ROW_BYTES: usize = 4096;
-const LEAST_ROW_BYTES: usize = 256;
+const WIDEST_PIECE_BYTES: usize = 4096;
+const NARROWEST_PIECE_BYTES: usize = 256;
 const TILE_BYTES: usize = 2 << 20;
 
 /// The largest tile. Longer lanes are reversed in the tensor itself.
 const MAX_TILE_BYTES: usize = 64 << 20;
 
-/// Narrower rows or shorter lanes would leave most of a tile empty.
+/// Narrower rows would leave lines of a tile partly empty, and shorter lanes do not repay the copy.
 const MIN_ROW_BYTES: usize = 64;
 const MIN_LANE: usize = 8;
 
@@ -56,7 +56,7 @@ impl<T: Pod, const LANES: usize> Tile<T, LANES> {
 
     fn new(size: usize, row: usize) -> Option<Self> {
         let line = size_of::<Line<T, LANES>>();
-        let strips = (TILE_BYTES / size).clamp(LEAST_ROW_BYTES, MOST_ROW_BYTES) / line;
+        let strips = (TILE_BYTES / size).clamp(NARROWEST_PIECE_BYTES, WIDEST_PIECE_BYTES) / line;
         let strips = row
             .div_ceil(LANES)
             .min(strips)

@@ -1,4 +1,4 @@
-//! How long a kernel takes: a formula of counted work, in terms of what the GPU can do. docs/design/selection.md
+//! The cost model: how long a kernel takes, from its counted work and what the GPU can do. docs/design/selection.md
 //! explains it.
 
 use super::launch::Grid;
@@ -68,9 +68,13 @@ pub(crate) fn ceil(number: f64) -> f64 {
     }
 }
 
-/// The terms of the formula: the launch; microseconds of the memory, or of starting the thread blocks if that takes
-/// longer; microseconds of the multiprocessors, at a cycle for each repeated miss and for each round of a warp; rounds
-/// that follow each other.
+/// The terms of the cost model, in the order of [`Costs`]:
+///
+/// 1. the launch;
+/// 2. microseconds of the memory, or of starting the thread blocks if that takes longer;
+/// 3. microseconds of the SMs at a cycle for each repeated miss;
+/// 4. microseconds of the SMs at a cycle for each round of a warp;
+/// 5. rounds that follow each other.
 pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS] {
     let multiprocessors = f64::from(target.multiprocessors);
     let by_shared = (target.shared_memory + RESERVED_SHARED) / (grid.shared + RESERVED_SHARED);
@@ -97,7 +101,11 @@ pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS]
 /// The estimate: the launch, the slower of memory and SMs (the root of squares is a soft maximum), and the
 /// rounds.
 pub(crate) fn microseconds(costs: &Costs, terms: &[f64; TERMS]) -> f64 {
-    let term = |n: usize| f64::from(costs[n]) * terms[n];
-    let multiprocessors = term(2) + term(3);
-    term(0) + (term(1) * term(1) + multiprocessors * multiprocessors).sqrt() + term(4)
+    let mut weighted = *terms;
+    for (term, &cost) in weighted.iter_mut().zip(costs) {
+        *term *= f64::from(cost);
+    }
+    let [launch, memory, misses, warps, rounds] = weighted;
+    let multiprocessors = misses + warps;
+    launch + (memory * memory + multiprocessors * multiprocessors).sqrt() + rounds
 }

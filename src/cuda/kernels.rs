@@ -1,5 +1,5 @@
-//! The only table of entry points. build.rs compiles every file of `kernels/`, and a test checks that its PTX has
-//! exactly the entry points of this table.
+//! The only table of entry points. build.rs provides the PTX of every file of `kernels/`, prebuilt or compiled if a file
+//! has changed, and a test checks that it has exactly the entry points of this table.
 
 use crate::placement::Placement;
 

@@ -1,11 +1,12 @@
 //! The launches of one compiled operator, with their kernels loaded.
 //!
-//! Each placement has a list of launches. The first is the fastest, and each of those after it accepts more pointers, down
-//! to one that accepts all. A dispatch takes the first that accepts its pointers:
+//! Each placement has a list of launches. The first is the one that selection prefers, and those after it accept pointers
+//! that it does not, down to one that accepts every element's address. A dispatch takes the first that accepts its
+//! pointers. For elements of 2 bytes:
 //!
 //! ```text
-//! in place:       | multiples of 16 |  ->  | multiples of 4 |
-//! out of place:   | multiples of 16 |  ->  | multiples of 2 |
+//! in place:       | multiples of 16 |  ->  | multiples of 2 |
+//! out of place:   | multiples of 16 |  ->  | multiples of 4 |  ->  | multiples of 2 |
 //! ```
 
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use crate::placement::Placement;
 /// Launches in the order in which they are tried. Empty if nothing moves.
 pub(crate) type Loaded = Vec<(Launch, Arc<LoadedKernel>)>;
 
-/// Looks up the kernels of launches, and loads those that this context uses for the first time.
+/// Looks up the kernels of launches, and loads those that this context uses for the first time. With `specialize=always`
+/// they are compiled for the launches' sizes, if they can be.
 pub(crate) fn load(
     context: &Arc<Context>,
     launches: impl IntoIterator<Item = Launch>,

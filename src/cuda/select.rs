@@ -1,5 +1,5 @@
-//! Selection: which kernels can run a plan on a GPU, and which of them has the lowest estimate. There is a file for
-//! each operator and one for each kernel family.
+//! Selection: which kernels can run a plan on a GPU, and which of them is taken: for a reversal the one with the lowest
+//! estimate, for a fill the first. There is a file for each operator, and one for each kernel file of reversals.
 
 pub(crate) mod fill_value_sequence;
 pub(crate) mod reverse_subsequences;
@@ -118,19 +118,19 @@ impl Candidate {
     }
 }
 
-/// The candidates for pointers at multiples of `pointer_alignment`, from all candidates, fastest first: the first, then
-/// each that accepts more pointers than those before it, down to one that accepts all.
+/// The candidates for pointers at multiples of `pointer_alignment`, from all candidates, fastest first: the first one,
+/// then each that accepts pointers which those before it reject, until one accepts all of these pointers.
 pub(crate) fn chosen<C: Borrow<Candidate>>(
     mut candidates: impl Iterator<Item = C>,
     pointer_alignment: u32,
 ) -> impl Iterator<Item = C> {
-    let mut least = u32::MAX;
+    let mut lowest = u32::MAX;
     std::iter::from_fn(move || {
-        if pointer_alignment.is_multiple_of(least) {
+        if pointer_alignment.is_multiple_of(lowest) {
             return None;
         }
-        let chosen = candidates.find(|candidate| candidate.borrow().launch.alignment < least)?;
-        least = chosen.borrow().launch.alignment;
+        let chosen = candidates.find(|candidate| candidate.borrow().launch.alignment < lowest)?;
+        lowest = chosen.borrow().launch.alignment;
         Some(chosen)
     })
 }

@@ -105,7 +105,7 @@ impl Buffer {
         Arc::ptr_eq(&self.storage, &other.storage)
     }
 
-    /// Writes bytes at an offset, after all work queued on the device.
+    /// Writes bytes at an offset, after all work queued on this crate's streams.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), BufferError> {
         self.check_range(offset, bytes.len())?;
         match &*self.storage {
@@ -118,7 +118,7 @@ impl Buffer {
         }
     }
 
-    /// Reads bytes from an offset, after all work queued on the device.
+    /// Reads bytes from an offset, after all work queued on this crate's streams.
     pub fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), BufferError> {
         self.check_range(offset, bytes.len())?;
         match &*self.storage {
@@ -131,7 +131,7 @@ impl Buffer {
         }
     }
 
-    /// The first `count` elements of the buffer, whose bytes are read as `T`, after all work queued on the device.
+    /// The first `count` elements of the buffer, whose bytes are read as `T`, after all work queued on this crate's streams.
     pub fn read_elements<T: Pod>(&self, count: usize) -> Result<Vec<T>, BufferError> {
         let length = (count as u64).saturating_mul(size_of::<T>() as u64);
         let size_in_bytes = self.size_in_bytes;
@@ -148,7 +148,7 @@ impl Buffer {
         Ok(values)
     }
 
-    /// All elements of the buffer, after all work queued on the device. A buffer has bytes, and no type: they are read
+    /// All elements of the buffer, after all work queued on this crate's streams. A buffer has bytes, and no type: they are read
     /// as `T`, whatever they were written as, if they are whole elements.
     pub fn to_vec<T: Pod>(&self) -> Result<Vec<T>, BufferError> {
         let (size_in_bytes, element_size) = (self.size_in_bytes, size_of::<T>());

@@ -142,7 +142,7 @@ impl Device {
     }
 
     /// Times every kernel that can run an operator in place or out of place, from the lowest estimate on. Each one runs
-    /// on scratch memory of the tensors' sizes. `dml-cuda tune` prints these times.
+    /// on scratch memory of the tensors' sizes. `dml-cuda tune` writes these times to a file.
     ///
     /// # Errors
     ///

@@ -15,14 +15,14 @@ use crate::error::{DispatchError, Error};
 use crate::operator_plan::OperatorPlan;
 use crate::options::{CompileOptions, Specialize};
 
-/// Kernels of each placement that are timed, and how often.
+/// Kernels that are timed for each placement and alignment of pointers, and how often.
 const MEASURED: usize = 4;
 const ROUNDS: u32 = 4;
 /// Another kernel replaces the one with the lowest estimate only if its time is below this share. A smaller difference is
 /// noise, or goes once the kernel is specialized.
 const CONVINCING: f64 = 0.97;
-/// How many times the L2 cache the sets of tensors fill that take turns, so that every access is cold, and how many
-/// sets there are at most: small tensors stay in the cache, as in a program.
+/// The sets of tensors that take turns fill the L2 cache this many times, so that every access is cold. There are at most
+/// this number of sets: small tensors stay in the cache, as in a program.
 const CACHES: u64 = 3;
 const MOST_SETS: u64 = 48;
 /// Random numbers. Longer memory repeats them.
@@ -111,7 +111,7 @@ pub(crate) fn times(
             graph.launch(stream.handle())?;
             lowest = lowest.min(graph.milliseconds_alone(stream.handle())?);
         }
-        // Not a number that no duration has, whatever a driver says.
+        // A driver may report a time that no duration can hold.
         let time = Duration::try_from_secs_f64(lowest * 1e-3 / launches as f64);
         times.push(time.unwrap_or(Duration::MAX));
     }
@@ -195,12 +195,15 @@ struct Tensors {
 impl Tensors {
     fn new(operator: &Operator, placement: Placement) -> Self {
         let output = operator.desc.output_tensor().total_tensor_size_in_bytes;
-        let OperatorDesc::ReverseSubsequences(desc) = &*operator.desc else {
-            return Self {
-                input: 0,
-                output,
-                lengths: None,
-            };
+        let desc = match &*operator.desc {
+            OperatorDesc::ReverseSubsequences(desc) => desc,
+            OperatorDesc::FillValueSequence(_) => {
+                return Self {
+                    input: 0,
+                    output,
+                    lengths: None,
+                };
+            }
         };
         let input = if placement == Placement::OutOfPlace {
             desc.input_tensor.total_tensor_size_in_bytes

@@ -117,7 +117,7 @@ pub(crate) struct Inner {
     pub measured: [Vec<Candidate>; 2],
 }
 
-/// The least alignment of memory of others: that of the elements.
+/// The bytes of an element, to which memory of other libraries must be aligned.
 pub(crate) fn bytes_of_element(desc: &BufferTensorDesc) -> u32 {
     desc.data_type.size_in_bits() / 8
 }

@@ -28,7 +28,8 @@ impl Device {
 
     /// Makes the work that is queued on a stream from now on wait for what another stream has so far, such as that of a
     /// library that made an array. Does not wait itself, and does nothing on the CPU. While the stream is being
-    /// captured into a CUDA graph, it waits only for another captured stream: a replay reads its memory later.
+    /// captured into a CUDA graph, it can wait only for a stream of the same capture. The work of other streams must be
+    /// done before the replay.
     ///
     /// # Errors
     ///

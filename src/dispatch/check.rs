@@ -1,17 +1,17 @@
 //! The check of a dispatch's memory, before anything is queued: count, device, size, alignment and overlap.
 //!
-//! Buffers that are bound, slices and raw pointers all become [`Memory`], and every dispatch passes [`check`]. Its answer
-//! is whether the operator runs in place:
+//! Buffers that are bound, slices and raw pointers all become [`Memory`]. A binding table passes [`check`] when it is
+//! bound, and other memory at each dispatch. The answer is whether the operator runs in place:
 //!
 //! ```text
-//! input  | . . . . |                     apart: out of place
-//! output             | . . . . |
+//! first input  | . . . . |                     apart: out of place
+//! output                   | . . . . |
 //!
-//! input  | . . . . |                     both begin at one byte: in place, if the strides are the same
-//! output | . . . . |
+//! first input  | . . . . |                     both begin at one byte: in place, if the strides are the same
+//! output       | . . . . |
 //!
-//! input  | . . . . |                     anything else is an error, unless raw pointers interleave without
-//! output     | . . . . |                 a shared byte
+//! any input    | . . . . |                     anything else is an error, unless raw pointers interleave without
+//! output           | . . . . |                 a shared byte
 //! ```
 
 use crate::desc::{BufferTensorDesc, TensorRole};
@@ -77,6 +77,8 @@ impl Range<'_> {
                 return true;
             }
         }
+        // Offsets in one buffer, or addresses.
+        debug_assert_eq!(self.buffer.is_some(), other.buffer.is_some());
         self.begin >= other.end || other.begin >= self.end
     }
 }
@@ -90,8 +92,8 @@ enum Overlap {
 }
 
 impl Overlap {
-    /// How `input` lies beside `output`, each a tensor and its memory. Raw pointers may have elements between each
-    /// other, as those of two columns do.
+    /// How `input` lies beside `output`, each a tensor and its memory. The elements of raw pointers may interleave, like
+    /// two columns of one array.
     fn of(input: (&BufferTensorDesc, Memory<'_>), output: (&BufferTensorDesc, Memory<'_>)) -> Self {
         let read = input.1.range(input.0);
         let written = output.1.range(output.0);
@@ -164,6 +166,7 @@ pub(crate) fn check<'a>(
                 let is_unbound = read.buffer.is_none();
                 return Err(BindingError::Overlap {
                     tensor,
+                    // The first byte that both can have.
                     found: read.begin.max(written.begin),
                     pointers: is_unbound.then_some((written.begin, read.begin)),
                     required,

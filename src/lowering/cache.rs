@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! tensors ── lowered ──> key ──┬─ recent generation ──────────────> operator
-//!                              ├─ older generation, moved to recent ┘
+//!                              ├─ older generation, copied to recent ┘
 //!                              └─ create, compile, insert ──────────┘
 //! ```
 
@@ -24,7 +24,7 @@ use crate::lowering::Lowered;
 use crate::options::CompileOptions;
 
 /// Operators per generation. The cache has two generations. When the recent one is full, it becomes the older one, and
-/// the previous older one is dropped. A lookup moves an operator from the older to the recent one.
+/// the previous older one is dropped. A lookup copies an operator from the older to the recent one.
 const GENERATION: usize = 512;
 
 /// The ordinal and the level of the device, and the arguments.

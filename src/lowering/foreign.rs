@@ -83,16 +83,14 @@ impl<'a> ForeignTensor<'a> {
             strides_in_bytes: None,
             ..*self
         };
-        let follows =
-            |d: usize| self.sizes[d] == 1 || self.stride(d, width) == packed.stride(d, width);
-        let count = self
-            .sizes
-            .iter()
-            .try_fold(1i64, |count, &size| count.checked_mul(size))?;
-        (0..self.sizes.len())
-            .all(follows)
-            .then(|| u32::try_from(count).ok())
-            .flatten()
+        let mut count = 1i64;
+        for (d, &size) in self.sizes.iter().enumerate() {
+            if size != 1 && self.stride(d, width) != packed.stride(d, width) {
+                return None;
+            }
+            count = count.checked_mul(size)?;
+        }
+        u32::try_from(count).ok()
     }
 
     /// The stride of a dimension, in bytes, with elements of `width` bytes. Strides of dimensions of size 1 have no

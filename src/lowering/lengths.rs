@@ -24,8 +24,8 @@ impl ForeignTensor<'_> {
     ///
     /// # Errors
     ///
-    /// [`LoweringError::Length`] names the first wrong one in row-major order. [`LoweringError::LengthType`]: a type of
-    /// other than integers of 32 or 64 bits.
+    /// [`LoweringError::Length`] names the first wrong one in row-major order. [`LoweringError::LengthType`]: the type is
+    /// not integers of 32 or 64 bits. [`LoweringError::Strides`]: the number of strides is not that of sizes.
     ///
     /// # Safety
     ///

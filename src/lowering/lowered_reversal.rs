@@ -32,8 +32,8 @@ pub struct LoweredReversal {
 }
 
 impl LoweredReversal {
-    /// Elements move as the largest integers that the addresses, the strides and the element size allow. A size of 0 is
-    /// accepted here, but the descriptor is then invalid.
+    /// Lowers a reversal of arrays. Elements move as the largest integers that the addresses, the strides and the element
+    /// size allow. A size of 0 is accepted here, but the descriptor is then invalid.
     ///
     /// ```
     /// use dml_cuda::lowering::{ForeignTensor, LoweredReversal, ReversalArrays};
@@ -219,8 +219,8 @@ fn largest_unit(arrays: &ReversalArrays<'_>) -> Result<i64, LoweringError> {
     Ok(unit as i64)
 }
 
-/// Dimension `d` of the input, with the strides of the input and the output in units. Strides are 0 where they have no
-/// meaning.
+/// Dimension `d`, with the strides of the input and the output in units, and that of the lengths in lengths. Strides are
+/// 0 where they have no meaning.
 fn dimension(
     arrays: &ReversalArrays<'_>,
     d: usize,

@@ -18,7 +18,7 @@ pub fn range_count([start, limit, delta]: [f64; 3]) -> Result<u32, RangeError> {
             delta,
         });
     }
-    fewer(count.max(0.0) as u128)
+    as_count(count.max(0.0) as u128)
 }
 
 /// The number of elements of ONNX's Range of integers, exactly.
@@ -31,7 +31,7 @@ pub fn integer_range_count([start, limit, delta]: [i64; 3]) -> Result<u32, Range
         return Err(RangeError::Delta);
     }
     let distance = (i128::from(limit) - i128::from(start)) * i128::from(delta.signum());
-    fewer(
+    as_count(
         distance
             .max(0)
             .unsigned_abs()
@@ -39,7 +39,7 @@ pub fn integer_range_count([start, limit, delta]: [i64; 3]) -> Result<u32, Range
     )
 }
 
-fn fewer(found: u128) -> Result<u32, RangeError> {
+fn as_count(found: u128) -> Result<u32, RangeError> {
     u32::try_from(found).map_err(|_| RangeError::Count { found })
 }
 

@@ -1,6 +1,7 @@
 //! Operators on tensors of other libraries, in one call: lower, find the compiled operator in the cache, dispatch.
 //!
-//! Every integration ends here. So the checks, the errors and the promises of the callers are the same for all of them.
+//! The integrations in C and Python end here, so that their checks, their errors and the promises of their callers are
+//! equal. candle compiles by `compile_lowered` and dispatches on its own slices.
 #![allow(unsafe_code)]
 
 use super::{Lowered, LoweredReversal, ReversalArrays};
@@ -11,8 +12,8 @@ use crate::dispatch::check::Alignment;
 use crate::error::Error;
 
 impl Device {
-    /// Reverses arrays: on a stream of the GPU, or on the host, where it is done when it returns. A size of 0 is right,
-    /// and nothing is done. The host refuses negative lengths.
+    /// Reverses arrays: on a stream of the GPU, or on the host, where it is done when it returns. A size of 0 is
+    /// valid: nothing is done. The host refuses negative lengths.
     ///
     /// # Errors
     ///

@@ -38,7 +38,7 @@ impl Kernel for Units {
         let elements = u64::from(elements_of(layout, unit)?);
         Ok(Self {
             unit,
-            items: layout.lane_count() / elements * u64::from(steps(layout)),
+            items: layout.lane_count() / elements * u64::from(layout.steps()),
             items_per_thread: if layout.in_place() {
                 PAIRS_PER_THREAD
             } else {
@@ -70,7 +70,7 @@ impl Kernel for Units {
     }
 
     fn parameters(&self, layout: &Layout<'_>, _: Grid) -> Reverse {
-        parameters(layout, self.unit, steps(layout), SINGLE_UNITS)
+        parameters(layout, self.unit, layout.steps(), SINGLE_UNITS)
     }
 }
 
@@ -94,7 +94,10 @@ impl Kernel for Vectors {
     fn fit(layout: &Layout<'_>, bytes: u32) -> Result<Self, RejectReason> {
         reject_if(
             !layout.gathers(),
-            "it gathers only if there are at most three dimensions, and the output is packed",
+            (
+                "it gathers only if there are at most {} dimensions, and the output is packed",
+                FEW_DIMENSIONS,
+            ),
         )?;
         let whole = VEC16.min(8 * layout.width);
         let is_half = bytes == whole / 2 && layout.width < 8;
@@ -186,7 +189,8 @@ struct Again {
     missed: f64,
 }
 
-/// One unit of a pair is at its own position, the other at a position that depends on the length.
+/// Counts what swapped pairs access again. One unit of a pair is at its own position, the other at a position that
+/// depends on the length.
 fn pairs_again(layout: &Layout<'_>, unit: u32) -> Again {
     let own = layout.accesses(Side::Input, unit, 1, false);
     let other = layout.accesses(Side::Input, unit, 1, true);
@@ -199,7 +203,8 @@ fn pairs_again(layout: &Layout<'_>, unit: u32) -> Again {
     }
 }
 
-/// The L1 cache keeps what is read for a while, and not what is written.
+/// Counts what gathered or scattered units access again. The L1 cache keeps what is read for a while, and not what is
+/// written.
 fn units_again(layout: &Layout<'_>, unit: u32, scatters: bool) -> Again {
     let read = layout.accesses(Side::Input, unit, 1, !scatters);
     let written = layout.accesses(Side::Output, unit, 1, scatters);
@@ -222,15 +227,6 @@ pub(super) fn elements_of(layout: &Layout<'_>, unit: u32) -> Result<u32, RejectR
         || (elements > 1 && layout.rows_divide(layout.block().ok_or(NO_BLOCK)?, unit, unit));
     reject_if(!fits, NOT_DIVIDED)?;
     Ok(elements)
-}
-
-/// The steps of the axis: in place, pairs.
-fn steps(layout: &Layout<'_>) -> u32 {
-    if layout.in_place() {
-        layout.axis.size / 2
-    } else {
-        layout.axis.size
-    }
 }
 
 /// The parameters for units of `unit` bytes. The axis is among the dimensions, with `steps` steps.

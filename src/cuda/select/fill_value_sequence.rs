@@ -5,7 +5,7 @@
 //! packed:    | e0 e1 e2 e3 e4 ...              |   the whole tensor is one run
 //! rows:      | run | gap | run | gap | ...         a run is the innermost dimension (stride 1)
 //! dense:     | run           | run         | ...   a run is two or three innermost dimensions that leave no gaps
-//! elements:  | e | . | e | . | e | ...             anything: one element per thread
+//! elements:  | e | . | e | . | e | ...             any layout, but not of FLOAT64, which must be packed
 //! ```
 //!
 //! A thread stores up to 16 bytes of consecutive elements of a run as one vector.

@@ -1,16 +1,17 @@
-//! The four questions that a kernel family answers about a layout, and the list of candidates that its answers make.
+//! The questions that a kernel answers about a layout, and the list of candidates that its answers make.
 //!
-//! Each family has a file, and in it a type for each of its kernels. The functions of [`Kernel`] stand in this order:
+//! A file has the families of one kernel file, and a type for each kernel. The functions of [`Kernel`] stand in this order:
 //!
 //! | function | question |
 //! | --- | --- |
 //! | `fit` | Can the kernel run the layout? If so, how does it cut it? |
+//! | `needs` | Which entry point, coefficients and alignment belong to it? |
 //! | `grid` | How many thread blocks is that, and what does each take of an SM? |
 //! | `work` | What would the grid do: bytes, misses and rounds? |
 //! | `parameters` | What does the kernel take? |
 //!
-//! `needs` says which entry point, coefficients and alignment belong to it. No family knows another, and none says that
-//! it is faster: `estimate.rs` turns the work of each into microseconds, and the lowest estimate is chosen.
+//! No kernel says that it is faster than another: `estimate.rs` turns the work of each into microseconds, and the lowest
+//! estimate is chosen. Fills have no estimates (`fill_value_sequence.rs`).
 
 use bytemuck::Pod;
 

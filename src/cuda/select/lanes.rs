@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! [`WholeLanes`]   | lane 0 | lane 1 | ...     a thread group stages a lane, and a thread block has several groups
-//! [`LongLanes`]    | tile 0 | tile 1 | ...     of one lane, a thread block each; read from global memory
+//! [`LongLanes`]    | tile 0 | tile 1 | ...     of one lane, a thread block each, or in place several to a thread block
 //! ```
 //!
-//! Threads write vectors of 16 bytes at aligned addresses. Kernels with `ALIGNED` need lanes that all begin at such
-//! addresses, and then no vector is shifted. The others take any lanes.
+//! Threads write vectors of 16 bytes at aligned addresses. With `ALIGNED`, all lanes begin at such addresses, so that a
+//! lane has one vector less, and pointers must be aligned as well. The others take any lanes.
 
 use super::fit::{Kernel, Needs};
 use super::layout::parameters::dim;
@@ -100,8 +100,8 @@ impl<const ALIGNED: bool> Kernel for WholeLanes<ALIGNED> {
         check::<ALIGNED>(layout)?;
         let vectors = vectors_of_run(layout.axis.size, layout.width, ALIGNED);
         // In place, threads with few vectors are as many as the lane needs (TUNING.md: LANE_VECTORS).
-        let rounds_less = !layout.in_place() || per_thread == LANE_VECTORS[2];
-        let vectors_of_group = if rounds_less {
+        let takes_fewer_threads = !layout.in_place() || per_thread == LANE_VECTORS[2];
+        let vectors_of_group = if takes_fewer_threads {
             less_rounding(vectors)
         } else {
             vectors

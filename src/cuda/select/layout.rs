@@ -112,6 +112,15 @@ impl<'a> Layout<'a> {
         self.placement == Placement::InPlace
     }
 
+    /// What moves along the axis: positions or, in place, pairs of them.
+    pub fn steps(&self) -> u32 {
+        if self.in_place() {
+            self.axis.size / 2
+        } else {
+            self.axis.size
+        }
+    }
+
     /// The dimension, if any, of a contiguous block that moves as one, with one length.
     pub fn block(&self) -> Option<&Dimension> {
         self.dimensions
@@ -192,13 +201,13 @@ impl<'a> Layout<'a> {
         self.bytes(elements).is_multiple_of(bytes.into())
     }
 
-    /// Whether rows of the elements of `contiguous` are multiples of `long` bytes long, and multiples of `apart` bytes
-    /// apart.
-    pub fn rows_divide(&self, contiguous: &Dimension, long: u32, apart: u32) -> bool {
+    /// Whether rows of the elements of `contiguous` are multiples of `length_unit` bytes long, and multiples of
+    /// `pitch_unit` bytes apart.
+    pub fn rows_divide(&self, contiguous: &Dimension, length_unit: u32, pitch_unit: u32) -> bool {
         let strides = |size: u32, a: u32, b: u32| {
-            size == 1 || (self.divides(a, apart) && self.divides(b, apart))
+            size == 1 || (self.divides(a, pitch_unit) && self.divides(b, pitch_unit))
         };
-        self.divides(contiguous.size, long)
+        self.divides(contiguous.size, length_unit)
             && strides(self.axis.size, self.axis.in_stride, self.axis.out_stride)
             && self
                 .outside()

@@ -15,7 +15,7 @@ use crate::placement::Placement;
 use crate::plan::reverse_plan::Plan;
 
 /// A kernel family, or one unit of it. `add` adds the candidate of a variant, if it can run a layout.
-struct Row {
+struct KernelEntry {
     family: &'static Family,
     /// The name of a variant, with `{}` for its number. Empty if people need no name.
     variant: &'static str,
@@ -26,8 +26,8 @@ struct Row {
 const fn one(
     family: &'static Family,
     add: fn(&Layout<'_>, u32, &mut Candidates) -> Result<(), RejectReason>,
-) -> Row {
-    Row {
+) -> KernelEntry {
+    KernelEntry {
         family,
         variant: "",
         variants: &[0],
@@ -38,41 +38,42 @@ const fn one(
 /// Kernels that move elements, or blocks in units of their own. `reverse_elementwise` in units of one element runs any
 /// layout with any pointers. The order decides only between equal estimates, and which of a kernel's reasons is shown.
 #[rustfmt::skip] // a line each
-const BLOCK_KERNELS: &[Row] = &[
-    Row { family: &SMALL, variant: "exchanges", variants: &small::UNITS, add: add::<SmallUnits<EXCHANGES>> },
-    Row { family: &SMALL, variant: "scatters", variants: &small::UNITS, add: add::<SmallUnits<SCATTERS>> },
-    Row { family: &SMALL, variant: "", variants: &small::UNITS, add: add::<SmallUnits<COPIES_OR_SWAPS>> },
-    Row { family: &ELEMENTWISE, variant: "", variants: &elementwise::UNITS, add: add::<elementwise::Units> },
-    Row { family: &SINGLE_ROWS, variant: "", variants: &rows::UNITS, add: add::<rows::SingleRows> },
-    Row { family: &PACKED_ROWS, variant: "", variants: &rows::UNITS, add: add::<rows::PackedRows> },
-    Row { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: add::<rows::RowTiles<4>> },
-    Row { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: add::<rows::RowTiles<2>> },
-    Row { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: add::<rows::RowTiles<1>> },
+const BLOCK_KERNELS: &[KernelEntry] = &[
+    KernelEntry { family: &SMALL, variant: "exchanges", variants: &small::UNITS, add: add::<SmallUnits<EXCHANGES>> },
+    KernelEntry { family: &SMALL, variant: "scatters", variants: &small::UNITS, add: add::<SmallUnits<SCATTERS>> },
+    KernelEntry { family: &SMALL, variant: "", variants: &small::UNITS, add: add::<SmallUnits<COPIES_OR_SWAPS>> },
+    KernelEntry { family: &ELEMENTWISE, variant: "", variants: &elementwise::UNITS, add: add::<elementwise::Units> },
+    KernelEntry { family: &SINGLE_ROWS, variant: "", variants: &rows::UNITS, add: add::<rows::SingleRows> },
+    KernelEntry { family: &PACKED_ROWS, variant: "", variants: &rows::UNITS, add: add::<rows::PackedRows> },
+    KernelEntry { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: add::<rows::RowTiles<4>> },
+    KernelEntry { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: add::<rows::RowTiles<2>> },
+    KernelEntry { family: &ROW_TILES, variant: "tiles of {} bytes", variants: &rows::TILE_BYTES, add: add::<rows::RowTiles<1>> },
 ];
 
 /// Kernels that move elements. They also run blocks of 2, 4 or 8 bytes, as elements of that width.
 #[rustfmt::skip] // a line each
-const ELEMENT_KERNELS: &[Row] = &[
-    Row { family: &ELEMENTWISE, variant: "gathers {} bytes a thread", variants: &[4, 8, 16], add: add::<elementwise::Vectors> },
+const ELEMENT_KERNELS: &[KernelEntry] = &[
+    KernelEntry { family: &ELEMENTWISE, variant: "gathers {} bytes a thread", variants: &[4, 8, 16], add: add::<elementwise::Vectors> },
     one(&PACKED_LANES, add::<packed_lanes::PackedLanes>),
-    Row { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: add::<lanes::WholeLanes<true>> },
-    Row { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: add::<lanes::WholeLanes<false>> },
+    KernelEntry { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: add::<lanes::WholeLanes<true>> },
+    KernelEntry { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: add::<lanes::WholeLanes<false>> },
     one(&LONG_LANES, add::<lanes::LongLanes<true>>),
     one(&LONG_LANES, add::<lanes::LongLanes<false>>),
     one(&COLUMNS, add::<columns::Groups>),
-    Row { family: &THREAD_COLUMNS, variant: "{} threads", variants: &THREADS_OF_COLUMNS, add: add::<columns::ThreadColumns> },
-    Row { family: &CLUSTERS, variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, add: add::<clusters::ClusterStrips> },
-    Row { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: add::<strips::UnalignedStrips<false>> },
-    Row { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: add::<strips::AlignedStrips> },
-    Row { family: &UNALIGNED_STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: add::<strips::UnalignedStrips<true>> },
+    KernelEntry { family: &THREAD_COLUMNS, variant: "{} threads", variants: &THREADS_OF_COLUMNS, add: add::<columns::ThreadColumns> },
+    KernelEntry { family: &CLUSTERS, variant: "strips of {} bytes", variants: &clusters::STRIP_BYTES, add: add::<clusters::ClusterStrips> },
+    KernelEntry { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: add::<strips::UnalignedStrips<false>> },
+    KernelEntry { family: &STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: add::<strips::AlignedStrips> },
+    KernelEntry { family: &UNALIGNED_STRIPS, variant: "strips of {} bytes", variants: &strips::STRIP_BYTES, add: add::<strips::UnalignedStrips<true>> },
     one(&TRANSPOSED, add::<transposed::Tiles<true>>),
     one(&TRANSPOSED, add::<transposed::Tiles<false>>),
-    Row { family: &TRANSPOSED, variant: "tiles of {} elements", variants: &[SMALL_TILE], add: add::<transposed::Tiles<false>> },
-    Row { family: &TRANSPOSED_DIRECTLY, variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: add::<transposed::DirectTiles> },
+    KernelEntry { family: &TRANSPOSED, variant: "tiles of {} elements", variants: &[SMALL_TILE], add: add::<transposed::Tiles<false>> },
+    KernelEntry { family: &TRANSPOSED_DIRECTLY, variant: "{} elements of a row", variants: &ALONG_OUTPUT, add: add::<transposed::DirectTiles> },
 ];
 
 /// The layouts of a plan: that of its elements, and that of its small blocks if they are as wide as elements are. In
-/// place there are none for lanes of one element, which do not move, and the same again for kernels that copy.
+/// place, there are none if the axis has one element, because nothing moves. Otherwise each follows a second time as out
+/// of place, for copying kernels that are also right in place.
 pub(super) fn layouts<'a>(
     plan: &'a Plan,
     target: &'a GpuTarget,

@@ -1,4 +1,4 @@
-//! reverse_rows.cu: inner blocks whose rows are not whole vectors.
+//! reverse_rows.cu: inner blocks of elements of at most 4 bytes, with rows of any number of bytes at any alignment.
 //!
 //! ```text
 //! | row 0 | row 1 | ... | row T-1 |      rows change places, and the bytes of a row keep their order
@@ -10,7 +10,7 @@
 //! | [`RowTiles`] | a tile of a block that is too large for that: several rows, or in place a part of one |
 //! | [`SingleRows`] | out of place, a row or a part of one for each thread group |
 //!
-//! All stage rows in shared memory and write vectors of 16 bytes, however wide the elements are.
+//! All stage rows in shared memory and write vectors of 16 bytes.
 
 use super::fit::{Kernel, Needs};
 use super::layout::parameters::dim;
@@ -29,15 +29,6 @@ use crate::cuda::tuning::rows::*;
 use crate::cuda::tuning::segments::VECTORS_PER_THREAD_IN_PLACE;
 use crate::cuda::tuning::VEC16;
 use crate::cuda::{costs, kernels};
-
-/// Rows, or pairs of rows in place, along the axis.
-fn steps(layout: &Layout<'_>) -> u32 {
-    if layout.in_place() {
-        layout.axis.size / 2
-    } else {
-        layout.axis.size
-    }
-}
 
 /// Whether rows of `row_bytes` bytes are joined from two reads in place, instead of being reversed unit by unit.
 fn joins_rows(unit: u32, row_bytes: u64) -> bool {
@@ -179,7 +170,7 @@ impl Cut {
         if rows_per_tile < 2 || !layout.rows_are_a_run() {
             return Self::parts_of_rows(layout, row, bytes);
         }
-        let tiles = steps(layout).div_ceil(rows_per_tile).into();
+        let tiles = layout.steps().div_ceil(rows_per_tile).into();
         Self {
             rows_per_tile,
             parts_per_row: 1,
@@ -196,7 +187,7 @@ impl Cut {
         } else {
             row.div_ceil(parts_per_row).next_multiple_of(VEC16)
         };
-        let tiles = u64::from(steps(layout)) * u64::from(parts_per_row);
+        let tiles = u64::from(layout.steps()) * u64::from(parts_per_row);
         Self {
             rows_per_tile: 1,
             parts_per_row,

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Every sector moves once, except those that two strips share. So wide strips move less, and narrow ones leave room
-//! for more thread blocks on an SM. [`AlignedStrips`] needs rows of whole words, [`UnalignedStrips`] nothing.
+//! for more thread blocks on an SM. [`AlignedStrips`] needs rows of whole words. [`UnalignedStrips`] takes rows of
+//! any size; out of place, only of elements narrower than a word.
 
 use super::fit::{Kernel, Needs};
 use super::layout::parameters::dim;

@@ -1,4 +1,4 @@
-//! The parameters of every kernel of REVERSE_SUBSEQUENCES.
+//! The part of the parameters that all kernels of REVERSE_SUBSEQUENCES share. Each family has a structure around it.
 
 use bytemuck::Zeroable;
 

@@ -8,8 +8,8 @@ use crate::cuda::tuning::SECTOR;
 /// Bytes of a line of the L1 cache, and how many lines of other thread blocks compete with each.
 pub(in crate::cuda::select) const LINE: u32 = 128;
 const COMPETING: f64 = 4.0;
-/// The logarithm of the bytes that stay in the L1 cache.
-const LEAST_CACHE: f64 = 13.0;
+/// The logarithm, to the base 2, of the bytes that stay in the L1 cache.
+const LOG2_L1_BYTES: f64 = 13.0;
 
 /// Average number of sectors at the end of the moving part of a lane, in place.
 const ENDS: f64 = 1.25;
@@ -61,7 +61,8 @@ impl Layout<'_> {
             sides.map(|side| [false, true].map(|at_random| self.missed_part(side, at_random)));
     }
 
-    /// Work that accesses every sector once, which moves. `rounds` is 1, and nothing else is counted.
+    /// The work of any kernel: every sector that moves is accessed once, with what memory moves along with it, and the
+    /// lengths. `rounds` is 1.
     pub fn work(&self) -> Work {
         self.traffic.least
     }
@@ -181,6 +182,7 @@ impl Layout<'_> {
     /// they are 128 bytes apart, it accesses 32.
     pub fn accesses(&self, side: Side, unit: u32, step: u32, at_random: bool) -> f64 {
         let sectors = self.sectors_of_warp(side, unit, step, at_random);
+        // 32 threads that take adjacent units of `unit` bytes fill at least `unit` sectors of 32 bytes.
         self.warps(unit)
             * if step == 1 {
                 f64::max(sectors, unit.into())
@@ -313,7 +315,7 @@ impl Layout<'_> {
                 .max();
             bytes = bytes.max(f64::from(self.axis.size) * row_bytes.unwrap_or(0) as f64);
         }
-        part_of_cache(bytes, LEAST_CACHE)
+        part_of_cache(bytes, LOG2_L1_BYTES)
     }
 }
 

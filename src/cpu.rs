@@ -9,6 +9,8 @@ pub(crate) mod cpu_fill;
 pub(crate) mod cpu_reverse;
 mod transpose;
 
+use bytemuck::Pod;
+
 use crate::plan::StridedDimension;
 
 /// The memory of an operator's tensors. Every slice begins at its tensor's first element, and need not be aligned to
@@ -18,6 +20,18 @@ pub(crate) struct Operands<'a> {
     /// same memory.
     pub inputs: &'a [&'a [u8]],
     pub output: &'a mut [u8],
+}
+
+/// The whole elements of `bytes`.
+fn whole<T: Pod>(bytes: &[u8]) -> &[T] {
+    let length = bytes.len() / size_of::<T>() * size_of::<T>();
+    bytemuck::cast_slice(&bytes[..length])
+}
+
+/// The whole elements of `bytes`, to write.
+fn whole_mut<T: Pod>(bytes: &mut [u8]) -> &mut [T] {
+    let length = bytes.len() / size_of::<T>() * size_of::<T>();
+    bytemuck::cast_slice_mut(&mut bytes[..length])
 }
 
 /// Visits every coordinate of the dimensions in row-major order, with its offsets in the tensors.

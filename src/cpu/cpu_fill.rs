@@ -10,7 +10,7 @@ use half::slice::HalfFloatSliceExt;
 use multiversion::multiversion;
 use multiversion::target::target_cfg_f;
 
-use super::{for_each, Operands};
+use super::{for_each, whole_mut, Operands};
 use crate::plan::fill_plan::{Arithmetic, Dimension, Plan};
 use crate::plan::StridedDimension;
 
@@ -119,7 +119,7 @@ fn fill<T: Pod + Default>(
         .map(|d| StridedDimension::new(d.size, [d.stride, d.step]))
         .collect();
     if inner.stride == 1 && (out.as_ptr() as usize).is_multiple_of(align_of::<T>()) {
-        let out = typed(out);
+        let out = whole_mut(out);
         for_each(&outer, |[at, first]| {
             write(
                 first as u32,
@@ -146,12 +146,6 @@ fn fill<T: Pod + Default>(
             element.copy_from_slice(bytes_of(&run[j % run.len()]));
         }
     });
-}
-
-/// The whole elements of `bytes`.
-pub(super) fn typed<T: Pod>(bytes: &mut [u8]) -> &mut [T] {
-    let whole = bytes.len() / size_of::<T>() * size_of::<T>();
-    bytemuck::cast_slice_mut(&mut bytes[..whole])
 }
 
 #[cfg(all(test, in_repository))]

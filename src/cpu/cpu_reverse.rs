@@ -13,9 +13,8 @@
 
 use bytemuck::{pod_read_unaligned, Pod};
 
-use super::cpu_fill::typed;
 use super::transpose::Tile;
-use super::{for_each, Operands};
+use super::{for_each, whole, whole_mut, Operands};
 use crate::plan::reverse_plan::{Dimension, Plan};
 use crate::plan::{merge, StridedDimension};
 
@@ -65,15 +64,10 @@ fn run_typed<T: Pod, const LANES: usize>(
             plan,
             whole(&input[..plan.input_bytes as usize]),
             lengths,
-            typed(output),
+            whole_mut(output),
         ),
-        None => swap::<T, LANES>(plan, lengths, typed(output)),
+        None => swap::<T, LANES>(plan, lengths, whole_mut(output)),
     }
-}
-
-/// The whole elements of `bytes`.
-fn whole<T: Pod>(bytes: &[u8]) -> &[T] {
-    bytemuck::cast_slice(&bytes[..bytes.len() / size_of::<T>() * size_of::<T>()])
 }
 
 /// min(L, axis size), compared at the length's full width. Lengths need not be aligned.

@@ -74,13 +74,29 @@ fn reject_if(holds: bool, reason: impl Into<RejectReason>) -> Result<(), RejectR
     Ok(())
 }
 
+/// One of several forms of a kernel, such as `strips of 64 bytes`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Variant {
+    /// The name, with `{}` for the number. Empty if there is one form only.
+    name: &'static str,
+    number: u32,
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.number == 1 && self.name.starts_with("{} vectors") {
+            return f.write_str("1 vector a thread");
+        }
+        f.write_str(&self.name.replace("{}", &self.number.to_string()))
+    }
+}
+
 /// A kernel that can run a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub launch: Launch,
-    /// The name of its variant, with `{}` for a number, and the number: `strips of {} bytes`, 64. Empty if there is one
-    /// only.
-    variant: (&'static str, u32),
+    /// Its variant, if its family has several.
+    variant: Variant,
     /// Its work, and the coefficients of its family with the bytes of its unit. Fills count nothing.
     #[cfg_attr(not(all(test, in_repository)), allow(dead_code))] // tests check it
     work: Work,
@@ -97,7 +113,7 @@ impl Candidate {
     fn new(launch: Launch) -> Self {
         Self {
             launch,
-            variant: ("", 0),
+            variant: Variant::default(),
             work: Work::default(),
             costs: None,
             microseconds: None,
@@ -107,9 +123,7 @@ impl Candidate {
 
     /// The variant of its kernel, such as `strips of 64 bytes`. Empty if there is one only.
     pub fn variant(&self) -> String {
-        let (name, number) = self.variant;
-        name.replace("{}", &number.to_string())
-            .replace("1 vectors", "1 vector")
+        self.variant.to_string()
     }
 
     pub fn estimate(&self) -> Option<Duration> {

@@ -72,7 +72,7 @@ impl Stream {
     pub fn record_event(&self) -> Result<Event, DeviceError> {
         if let Some(stream) = &self.queue {
             return Ok(Event {
-                mark: stream.record_event()?,
+                event: stream.record_event()?,
                 device: self.device.clone(),
             });
         }
@@ -90,7 +90,7 @@ impl Stream {
             return Err(DeviceError::DifferentDevices);
         }
         if let Some(stream) = &self.queue {
-            event.mark.make_wait(stream.handle())?;
+            event.event.make_wait(stream.handle())?;
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Stream {
 #[derive(Debug)]
 pub struct Event {
     device: Device,
-    mark: cuda::Event,
+    event: cuda::Event,
 }
 
 impl Event {
@@ -132,6 +132,6 @@ impl Event {
         if !self.device.same_as(&earlier.device) {
             return Err(DeviceError::DifferentDevices);
         }
-        Ok(self.mark.milliseconds_since(&earlier.mark)?)
+        Ok(self.event.milliseconds_since(&earlier.event)?)
     }
 }

@@ -254,7 +254,7 @@ fn blocks_and_rounds(
     let (unit, access, variant) = (
         u64::from(unit),
         u64::from(found.launch.access),
-        u64::from(found.variant.1),
+        u64::from(found.variant.number),
     );
     let (width, threads, size) = (
         u64::from(plan.width),
@@ -281,19 +281,19 @@ fn blocks_and_rounds(
         )
     };
     Some(match kernel {
-        "reverse_small" if found.variant.0 == "exchanges" => return None,
+        "reverse_small" if found.variant.name == "exchanges" => return None,
         "reverse_small" => {
             let gathers = plan
                 .dimensions
                 .iter()
                 .any(|d| d.out_stride == 1 && d.length_stride != 0);
-            let waits = copies && gathers && found.variant.0.is_empty();
+            let waits = copies && gathers && found.variant.name.is_empty();
             (
                 units(unit).div_ceil(256),
                 Some(if waits { 2.0 } else { 1.0 }),
             )
         }
-        "reverse_elementwise" if found.variant.0.starts_with("gathers") => {
+        "reverse_elementwise" if found.variant.name.starts_with("gathers") => {
             (units(variant).div_ceil(256), Some(1.0))
         }
         "reverse_elementwise" if copies => (units(unit).div_ceil(4 * 256), Some(2.0)),
@@ -531,13 +531,13 @@ fn strips_move_the_sectors_of_each() {
         let target = target();
         let layout = Layout::new(&plan, Placement::OutOfPlace, &target);
         for found in reverse::candidates(&plan, &target, Placement::OutOfPlace) {
-            if !found.variant.0.starts_with("strips")
+            if !found.variant.name.starts_with("strips")
                 || found.launch.access < 4
                 || found.launch.alignment < 4
             {
                 continue;
             }
-            let strip = u64::from(found.variant.1);
+            let strip = u64::from(found.variant.number);
             let sectors = |side: usize| {
                 let strip_of = |element: &Element| element.column * u64::from(plan.width) / strip;
                 count(

@@ -16,7 +16,7 @@
 use bytemuck::Pod;
 
 use super::layout::Layout;
-use super::{Candidate, RejectReason};
+use super::{Candidate, RejectReason, Variant};
 use crate::cuda::estimate::{self, FamilyCosts, Work};
 use crate::cuda::kernels::Family;
 use crate::cuda::launch::{words, Grid, Launch};
@@ -59,8 +59,8 @@ pub(super) struct Candidates {
     list: Vec<Candidate>,
     /// Leaves out those that are never chosen, because another one accepts these pointers and has a lower estimate.
     only_fastest: bool,
-    /// The variant of the kernel that adds candidates: its name, and the number in it.
-    pub variant: (&'static str, u32),
+    /// The variant of the kernel that adds candidates.
+    pub variant: Variant,
 }
 
 impl Candidates {
@@ -68,7 +68,7 @@ impl Candidates {
         Self {
             list: Vec::with_capacity(8),
             only_fastest,
-            variant: ("", 0),
+            variant: Variant::default(),
         }
     }
 

@@ -61,8 +61,7 @@ pub(super) struct WholeLanes<const ALIGNED: bool> {
 
 impl<const ALIGNED: bool> WholeLanes<ALIGNED> {
     fn shared(&self) -> u64 {
-        let (_, together) = block_of_groups(self.group);
-        u64::from(together) * u64::from(self.staged) * u64::from(VEC16)
+        u64::from(block_of_groups(self.group).groups) * u64::from(self.staged) * u64::from(VEC16)
     }
 
     /// Misses of vectors that have an end of a lane, or the length in place: they are stored in pieces, which no cache
@@ -133,10 +132,10 @@ impl<const ALIGNED: bool> Kernel for WholeLanes<ALIGNED> {
     }
 
     fn grid(&self, layout: &Layout<'_>) -> Result<Grid, RejectReason> {
-        let (threads, together) = block_of_groups(self.group);
+        let block = block_of_groups(self.group);
         Ok(Grid {
-            blocks: layout.lane_count().div_ceil(together.into()) as u32,
-            threads,
+            blocks: layout.lane_count().div_ceil(block.groups.into()) as u32,
+            threads: block.threads,
             shared: self.shared() as u32,
         })
     }

@@ -43,9 +43,9 @@ fn walked_small(plan: &Plan, found: &Candidate) -> Vec<Walked> {
         .iter()
         .any(|d| d.out_stride == 1 && d.length_stride != 0);
     let highest = if in_place {
-        found.variant.0 != "exchanges"
+        found.variant.name != "exchanges"
     } else {
-        varies && found.variant.0.is_empty()
+        varies && found.variant.name.is_empty()
     };
     let (used, axis) = (
         p.dims.iter().filter(|d| d.divisor > 0).count(),
@@ -99,15 +99,15 @@ fn walked(plan: &Plan, found: &Candidate, kernel: &str) -> Vec<Walked> {
     let outside = dims.iter().map(|(size, _)| size).product::<u32>();
     let (mut run, mut run_length_stride) = (1, 0);
     match kernel {
-        "reverse_elementwise" if found.variant.0.starts_with("gathers") => {
-            let (elements, row) = (found.variant.1 / unit, dims[0].0);
+        "reverse_elementwise" if found.variant.name.starts_with("gathers") => {
+            let (elements, row) = (found.variant.number / unit, dims[0].0);
             let mut vectors = (0..elements * row).step_by(elements as usize);
             let in_rows = if vectors.all(|n| n / row == (n + elements - 1) / row) {
                 IN_ROWS
             } else {
                 0
             };
-            let is_half = found.variant.1 < 16.min(8 * unit);
+            let is_half = found.variant.number < 16.min(8 * unit);
             assert_eq!(
                 r.form,
                 in_rows
@@ -276,7 +276,7 @@ fn parameters_describe_all_elements() {
                 "reverse_thread_columns" => found.launch.access,
                 _ => found.costs.expect("costs").1,
             });
-            let swaps = found.variant.0 != "exchanges"
+            let swaps = found.variant.name != "exchanges"
                 && ["reverse_small", "reverse_elementwise"].contains(&kernel);
             let most = if swaps && name.contains("in_place") {
                 axis[0] / 2

@@ -3,7 +3,7 @@
 use super::fit::{add, Candidates};
 use super::layout::{Layout, NOT_DIVIDED, NOT_IN_PLACE, ONLY_IN_PLACE};
 use super::small::{SmallUnits, COPIES_OR_SWAPS, EXCHANGES, SCATTERS};
-use super::{chosen, Candidate, RejectReason};
+use super::{chosen, Candidate, RejectReason, Variant};
 use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
 use crate::cuda::kernels::*;
 use crate::cuda::launch::Launch;
@@ -117,9 +117,10 @@ fn find(
         let copies_in_place = layouts[0].in_place() && !layout.in_place();
         let kernels = of_blocks.iter().chain(ELEMENT_KERNELS);
         for kernel in kernels.filter(|kernel| !copies_in_place || kernel.family.copies_in_place) {
-            for &variant in kernel.variants {
-                list.variant = (kernel.variant, variant);
-                let result = (kernel.add)(layout, variant, &mut list);
+            for &number in kernel.variants {
+                let name = kernel.variant;
+                list.variant = Variant { name, number };
+                let result = (kernel.add)(layout, number, &mut list);
                 if n == 0 || result.is_ok() {
                     tried(kernel.family.name, result);
                 }

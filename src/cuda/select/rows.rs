@@ -127,12 +127,12 @@ impl Kernel for PackedRows {
         if !layout.in_place() {
             return Ok(self.staged.grid);
         }
-        let (threads, together) = block_of_groups(self.group);
+        let block = block_of_groups(self.group);
         // A single segment takes one vector less than it does out of place, and several take less than 12 KiB.
-        let of_groups = together * (self.vectors_of_group + RUN_SLACK_BEHIND);
+        let of_groups = block.groups * (self.vectors_of_group + RUN_SLACK_BEHIND);
         Ok(Grid {
-            blocks: self.staged.count.div_ceil(together.into()) as u32,
-            threads,
+            blocks: self.staged.count.div_ceil(block.groups.into()) as u32,
+            threads: block.threads,
             shared: (RUN_SLACK_BEFORE + of_groups) * VEC16,
         })
     }
@@ -283,11 +283,12 @@ impl Kernel for SingleRows {
     }
 
     fn grid(&self, layout: &Layout<'_>) -> Result<Grid, RejectReason> {
-        let (threads, together) = block_of_groups(self.group);
+        let block = block_of_groups(self.group);
+        let of_groups = block.groups * (self.vectors + RUN_SLACK_BEHIND);
         Ok(Grid {
-            blocks: grid(self.tiles(layout))?.div_ceil(together),
-            threads,
-            shared: (RUN_SLACK_BEFORE + together * (self.vectors + RUN_SLACK_BEHIND)) * VEC16,
+            blocks: grid(self.tiles(layout))?.div_ceil(block.groups),
+            threads: block.threads,
+            shared: (RUN_SLACK_BEFORE + of_groups) * VEC16,
         })
     }
 

@@ -27,11 +27,21 @@ pub(super) fn less_rounding(vectors: u32) -> u32 {
     (u64::from(vectors) * u64::from(GROUP_FIFTHS) / 5) as u32 // fewer than `vectors`
 }
 
-/// For thread groups of that size: threads per thread block, and groups per thread block. A group as large as the
-/// smallest thread block gets one of its own, so that no group waits for another.
-pub(super) fn block_of_groups(group: u32) -> (u32, u32) {
+/// A thread block for thread groups of that size. A group as large as the smallest thread block gets one of its own, so
+/// that no group waits for another.
+pub(super) fn block_of_groups(group: u32) -> BlockOfGroups {
     let threads = group.max(MIN_BLOCK_THREADS);
-    (threads, threads / group)
+    BlockOfGroups {
+        threads,
+        groups: threads / group,
+    }
+}
+
+/// A thread block that has thread groups.
+pub(super) struct BlockOfGroups {
+    pub threads: u32,
+    /// Thread groups per thread block.
+    pub groups: u32,
 }
 
 /// Adjacent segments, and how thread blocks take them.

@@ -36,7 +36,7 @@ impl Kernel for AlignedStrips {
 
     fn fit(layout: &Layout<'_>, strip: u32) -> Result<Self, RejectReason> {
         let row = *layout.interleaved().ok_or(NO_ROW)?;
-        let word = layout.width.max(4);
+        let word = whole_word(layout);
         reject_if(
             !layout.rows_divide(&row, word, word),
             ("rows of lanes are not multiples of {} bytes", word),
@@ -46,7 +46,7 @@ impl Kernel for AlignedStrips {
     }
 
     fn needs(&self, layout: &Layout<'_>) -> Needs {
-        let word = layout.width.max(4);
+        let word = whole_word(layout);
         Needs {
             family: &kernels::STRIPS,
             costs: &costs::STRIPS,
@@ -126,12 +126,17 @@ impl<const IN_PLACE: bool> Kernel for UnalignedStrips<IN_PLACE> {
 
 const TOO_NARROW: (&str, u32) = ("strips of all rows are narrower than {} bytes", VEC16);
 
+/// Bytes of a word, or of an element that is wider.
+fn whole_word(layout: &Layout<'_>) -> u32 {
+    layout.width.max(4)
+}
+
 /// Bytes that a thread writes at once: an element in place, else a word.
 pub(super) fn word(layout: &Layout<'_>) -> u32 {
     if layout.in_place() {
         layout.width
     } else {
-        layout.width.max(4)
+        whole_word(layout)
     }
 }
 

@@ -27,15 +27,19 @@ pub(crate) fn load(
     launches: impl IntoIterator<Item = Launch>,
     options: CompileOptions,
 ) -> Result<Loaded, CudaError> {
-    let load = |launch: Launch| {
-        let is_specialized = options.specialize == Specialize::Always;
-        let specialized = is_specialized
-            .then(|| context.specialized_kernel(&launch))
-            .flatten();
-        let kernel = specialized.map_or_else(|| context.kernel(launch.entry), Ok)?;
-        Ok((launch, kernel))
-    };
-    launches.into_iter().map(load).collect()
+    let mut loaded = Loaded::new();
+    for launch in launches {
+        let specialized = match options.specialize {
+            Specialize::Always => context.specialized_kernel(&launch),
+            Specialize::InGraphs | Specialize::Never => None,
+        };
+        let kernel = match specialized {
+            Some(kernel) => kernel,
+            None => context.kernel(launch.entry)?,
+        };
+        loaded.push((launch, kernel));
+    }
+    Ok(loaded)
 }
 
 /// Loads the specialized kernels of launches, and the generic ones of those that have none. The specialized ones are
@@ -44,13 +48,15 @@ pub(crate) fn load_briefly(
     context: &Arc<Context>,
     launches: impl IntoIterator<Item = Launch>,
 ) -> Result<Loaded, CudaError> {
-    let load = |launch: Launch| {
-        let kernel = context
-            .brief_kernel(&launch)
-            .map_or_else(|| context.kernel(launch.entry), Ok)?;
-        Ok((launch, kernel))
-    };
-    launches.into_iter().map(load).collect()
+    let mut loaded = Loaded::new();
+    for launch in launches {
+        let kernel = match context.brief_kernel(&launch) {
+            Some(kernel) => kernel,
+            None => context.kernel(launch.entry)?,
+        };
+        loaded.push((launch, kernel));
+    }
+    Ok(loaded)
 }
 
 /// Queues one operator on streams of one GPU.
@@ -122,13 +128,16 @@ impl Launcher {
             return Ok(());
         };
         let _current = self.context.enter_to_queue()?;
-        let captured = self.options.specialize == Specialize::InGraphs && stream.is_capturing();
-        let specialized = captured.then(|| {
-            let _no_loading = self.context.protect_capture(stream);
-            self.context.specialized_kernel(launch)
-        });
-        let kernel = specialized.flatten().unwrap_or_else(|| kernel.clone());
-        // SAFETY: `LoadedKernel::launch` needs these promises. The context is current.
+        if self.options.specialize == Specialize::InGraphs && stream.is_capturing() {
+            let no_loading = self.context.protect_capture(stream);
+            let specialized = self.context.specialized_kernel(launch);
+            drop(no_loading);
+            if let Some(kernel) = specialized {
+                // SAFETY: `LoadedKernel::launch` needs these promises. The context is current.
+                return unsafe { kernel.launch(launch, addresses, stream) };
+            }
+        }
+        // SAFETY: as above.
         unsafe { kernel.launch(launch, addresses, stream) }
     }
 }

@@ -106,7 +106,7 @@ impl Device {
         self.compile_for(operator, options, Dispatches::default())
     }
 
-    /// Compiles an operator for some dispatches. A caller of others would be a fault of this crate.
+    /// Compiles an operator for some dispatches. Other dispatches panic.
     pub(crate) fn compile_for(
         &self,
         operator: &Operator,
@@ -155,10 +155,10 @@ impl Device {
         in_place: bool,
     ) -> Result<Vec<MeasuredKernel>, Error> {
         self.check_level(operator)?;
-        let no_kernels = || DispatchError::Measure {
-            found: self.to_string(),
+        let Some(context) = &self.context else {
+            let found = self.to_string();
+            return Err(DispatchError::Measure { found }.into());
         };
-        let context = self.context.as_ref().ok_or_else(no_kernels)?;
         let (plan, placement) = (operator.plan(), Placement::new(in_place));
         if in_place && !plan.runs_in_place() {
             return Ok(Vec::new());
@@ -168,8 +168,8 @@ impl Device {
         let options = CompileOptions::default().with_specialize(Specialize::Never);
         let loaded = load(context, launches.clone(), options)?;
         let specialized = load_briefly(context, launches)?;
-        let times = |loaded| times(operator, context, placement, 0, ROUNDS, loaded);
-        let times = times(&loaded)?.into_iter().zip(times(&specialized)?);
+        let generic_times = times(operator, context, placement, 0, ROUNDS, &loaded)?;
+        let specialized_times = times(operator, context, placement, 0, ROUNDS, &specialized)?;
         let usual = selected(
             operator,
             &plan,
@@ -178,34 +178,34 @@ impl Device {
             Dispatches::default(),
             &mut Default::default(),
         )?;
-        let each = candidates.into_iter().zip(loaded).zip(times).map(
-            |((found, loaded), (time, specialized))| {
-                let mut placements = usual.clone();
-                if let Some(launches) = &mut placements[placement as usize] {
-                    launches.insert(0, loaded);
-                }
-                let inner = Inner {
-                    launcher: Some(Launcher::new(context, placements, options)),
-                    measured: [Vec::new(), Vec::new()],
-                    operator: operator.clone(),
-                    device: self.clone(),
-                    plan: plan.clone(),
-                    options,
-                };
-                MeasuredKernel {
-                    kernel: found.launch.entry.name.to_owned(),
-                    variant: found.variant(),
-                    alignment: found.launch.alignment,
-                    estimate: found.estimate(),
-                    time,
-                    specialized_time: found.launch.entry.specializable.then_some(specialized),
-                    operator: CompiledOperator {
-                        inner: Arc::new(inner),
-                    },
-                }
-            },
-        );
-        Ok(each.collect())
+        let mut measured = Vec::with_capacity(candidates.len());
+        for (n, (found, loaded)) in candidates.into_iter().zip(loaded).enumerate() {
+            let mut placements = usual.clone();
+            if let Some(launches) = &mut placements[placement as usize] {
+                launches.insert(0, loaded);
+            }
+            let inner = Inner {
+                launcher: Some(Launcher::new(context, placements, options)),
+                measured: [Vec::new(), Vec::new()],
+                operator: operator.clone(),
+                device: self.clone(),
+                plan: plan.clone(),
+                options,
+            };
+            let is_specializable = found.launch.entry.specializable;
+            measured.push(MeasuredKernel {
+                kernel: found.launch.entry.name.to_owned(),
+                variant: found.variant(),
+                alignment: found.launch.alignment,
+                estimate: found.estimate(),
+                time: generic_times[n],
+                specialized_time: is_specializable.then_some(specialized_times[n]),
+                operator: CompiledOperator {
+                    inner: Arc::new(inner),
+                },
+            });
+        }
+        Ok(measured)
     }
 
     /// Compiles what a dispatch on a stream needs. If the stream is being captured, and the driver would invalidate the
@@ -254,28 +254,16 @@ fn selected(
         placement: wanted,
     } = dispatches;
     let mut selected = |placement: Placement| -> Result<Loaded, CompileError> {
-        let found = options
-            .measure
-            .then(|| {
-                fastest(
-                    operator,
-                    plan,
-                    context,
-                    options,
-                    pointer_alignment,
-                    placement,
-                )
-            })
-            .flatten();
-        if let Some((fastest, timed)) = found {
-            measured[placement as usize] = timed;
-            return Ok(fastest);
+        if options.measure {
+            let alignment = pointer_alignment;
+            let found = fastest(operator, plan, context, options, alignment, placement);
+            if let Some((fastest, timed)) = found {
+                measured[placement as usize] = timed;
+                return Ok(fastest);
+            }
         }
-        Ok(load(
-            context,
-            plan.select(&context.target, placement, pointer_alignment),
-            options,
-        )?)
+        let launches = plan.select(&context.target, placement, pointer_alignment);
+        Ok(load(context, launches, options)?)
     };
     let [out_of_place, in_place] = Placement::ALL.map(|placement| {
         let runs = placement == Placement::OutOfPlace || plan.runs_in_place();

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 #[cfg(feature = "cudarc-0_19")]
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use cudarc::driver::sys::CUdevice_attribute_enum as Attribute;
+use cudarc::driver::result::DriverError;
+use cudarc::driver::sys::{CUdevice, CUdevice_attribute_enum as Attribute};
 
 use super::capture::{may_load, NoLoading, Unrestricted};
 use super::device::{attribute, describe, launches_clusters, Properties};
@@ -46,23 +47,56 @@ pub(crate) struct Context {
     kept: AtomicBool,
 }
 
+/// What a mutex guards. A thread that panicked has left it whole: nothing panics between two changes.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The properties of a GPU that selection uses.
+fn target(device: CUdevice, properties: &Properties) -> Result<GpuTarget, DriverError> {
+    let read = |which| attribute(device, which);
+    let clusters = properties.compute_capability >= (9, 0) && launches_clusters(device)?;
+    let shared_memory = read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+    let typical =
+        GpuTarget::with_typical_speed(shared_memory, properties.multiprocessors, clusters);
+    let memory_khz = u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?);
+    let bus_bits = u64::from(read(
+        Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
+    )?);
+    let bandwidth = 2 * memory_khz * bus_bits / 8 / 1_000_000;
+    let clock = u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) / 1000;
+    let threads = read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?;
+    Ok(GpuTarget {
+        bandwidth: known_or(bandwidth, typical.bandwidth),
+        clock: known_or(clock, typical.clock),
+        l2_cache: known_or(properties.l2_cache, typical.l2_cache),
+        threads: known_or(threads.into(), typical.threads),
+        ..typical
+    })
+}
+
+/// What the driver reports, or what is typical: drivers report 0 for what a GPU does not have, such as memory of its own.
+fn known_or(found: u64, typical: u32) -> u32 {
+    match u32::try_from(found) {
+        Ok(found) if found > 0 => found,
+        _ => typical,
+    }
+}
+
 /// The first driver that allows a kernel to be loaded during a capture.
 const LOADS_IN_CAPTURE: u32 = 12_030;
 
 impl Context {
     /// The context of a GPU: the one in use, or a new one.
     pub fn of(ordinal: usize) -> Result<Arc<Self>, DeviceError> {
-        let lock = || CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let in_use =
-            |contexts: &BTreeMap<usize, Weak<Self>>| contexts.get(&ordinal).and_then(Weak::upgrade);
-        let found = in_use(&lock());
-        if let Some(context) = found {
+        let in_use = locked(&CONTEXTS).get(&ordinal).and_then(Weak::upgrade);
+        if let Some(context) = in_use {
             return Ok(context);
         }
         // Opening takes long, so the lock is free. Another thread may be faster.
         let context = Arc::new(Self::new(ordinal)?);
-        let mut contexts = lock();
-        if let Some(other) = in_use(&contexts) {
+        let mut contexts = locked(&CONTEXTS);
+        if let Some(other) = contexts.get(&ordinal).and_then(Weak::upgrade) {
             return Ok(other);
         }
         contexts.insert(ordinal, Arc::downgrade(&context));
@@ -77,40 +111,8 @@ impl Context {
             .map_err(cuda_error(&format!("opening device {ordinal}")))?;
         let primary = Arc::new(primary);
         let _current = primary.enter()?;
-        let read = |which| {
-            attribute(primary.device, which)
-                .map_err(cuda_error("reading the limits of thread blocks"))
-        };
-        let clusters = properties.compute_capability >= (9, 0)
-            && launches_clusters(primary.device)
-                .map_err(cuda_error("reading the limits of thread blocks"))?;
-        let shared_memory = read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        let typical =
-            GpuTarget::with_typical_speed(shared_memory, properties.multiprocessors, clusters);
-        // Drivers report 0 for what a GPU does not have, such as memory of its own.
-        let or = |found: u64, typical: u32| {
-            u32::try_from(found)
-                .ok()
-                .filter(|&found| found > 0)
-                .unwrap_or(typical)
-        };
-        let memory_khz = u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?);
-        let bus_bits = u64::from(read(
-            Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH,
-        )?);
-        let target = GpuTarget {
-            bandwidth: or(2 * memory_khz * bus_bits / 8 / 1_000_000, typical.bandwidth),
-            clock: or(
-                u64::from(read(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?) / 1000,
-                typical.clock,
-            ),
-            l2_cache: or(properties.l2_cache, typical.l2_cache),
-            threads: or(
-                read(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)?.into(),
-                typical.threads,
-            ),
-            ..typical
-        };
+        let target = target(primary.device, &properties)
+            .map_err(cuda_error("reading the limits of thread blocks"))?;
         let copies = OwnStream::new(&primary)?;
         Ok(Self {
             primary,
@@ -132,17 +134,14 @@ impl Context {
     pub fn keep(self: &Arc<Self>) {
         static KEPT: Mutex<Vec<Arc<Context>>> = Mutex::new(Vec::new());
         if !self.kept.swap(true, Ordering::Relaxed) {
-            KEPT.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(self.clone());
+            locked(&KEPT).push(self.clone());
         }
     }
 
     /// A kernel, loaded on first use. The driver compiles it then, so no lock is held. A thread that is slower than
     /// another drops its own.
     pub fn kernel(&self, entry: Entry) -> Result<Arc<LoadedKernel>, CudaError> {
-        let lock = || self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = lock().get(&entry).cloned();
+        let loaded = locked(&self.kernels).get(&entry).cloned();
         if let Some(kernel) = loaded {
             return Ok(kernel);
         }
@@ -152,7 +151,8 @@ impl Context {
             entry.ptx(),
             self.target.shared_memory,
         )?);
-        Ok(lock().entry(entry).or_insert(kernel).clone())
+        let mut kernels = locked(&self.kernels);
+        Ok(kernels.entry(entry).or_insert(kernel).clone())
     }
 
     /// Forbids the calling thread to load a kernel while it uses a stream that is being captured, if the driver would
@@ -169,21 +169,20 @@ impl Context {
             return None;
         }
         let key: SpecializedFor = (launch.entry, launch.grid.threads, launch.params.clone());
-        let lock = || {
-            self.specialized
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        let known = lock().get(&key).cloned();
-        let has_room = |kept: &HashMap<_, _>| kept.len() < Specialize::MAX_KEPT;
-        if known.is_some() || !has_room(&lock()) {
-            return known;
+        {
+            let kept = locked(&self.specialized);
+            let known = kept.get(&key).cloned();
+            if known.is_some() || kept.len() >= Specialize::MAX_KEPT {
+                return known;
+            }
         }
+        // The driver compiles it, so no lock is held. Another thread may be faster, or take the last place.
         let kernel = self.brief_kernel(launch)?;
-        // Another thread may have been faster, or have taken the last place.
-        let mut kept = lock();
-        let stays = has_room(&kept) || kept.contains_key(&key);
-        stays.then(|| kept.entry(key).or_insert(kernel).clone())
+        let mut kept = locked(&self.specialized);
+        if kept.len() >= Specialize::MAX_KEPT && !kept.contains_key(&key) {
+            return None;
+        }
+        Some(kept.entry(key).or_insert(kernel).clone())
     }
 
     /// A kernel for one launch, which is unloaded when its owner drops it. `None` if it shall be generic: the driver

@@ -4,7 +4,6 @@ import math
 import sys
 from typing import Any
 
-import jax
 import numpy as np
 
 from .primitive import REVERSE, positions

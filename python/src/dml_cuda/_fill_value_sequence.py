@@ -9,7 +9,13 @@ import numpy.typing as npt
 from . import _library as lib
 from ._arguments import Number, Shape, fill_shape, fill_type, scalar_bits, shown
 from ._arrays import library_of, stream_of, view
-from ._operands import HasArray, check_out, check_stream, encoded_options, unchanged
+from ._operands import (
+    HasArray,
+    check_out,
+    check_stream,
+    encoded_options,
+    checked_without_elements,
+)
 
 _Element = TypeVar("_Element", bound=np.generic)
 _Out = TypeVar("_Out", bound=HasArray)
@@ -107,7 +113,7 @@ def fill_value_sequence(
     check_out(output, sizes, kind, "")
     check_stream(handle, output, names.Output.decode())
     if 0 in sizes:
-        return unchanged(out, options)
+        return checked_without_elements(out, options)
     lib.fill(output, data_type, bits, names, handle, options)
     return out
 

@@ -25,6 +25,9 @@ FILL_TYPES = {
     "INT64": 11,
 }
 
+# These values of DML_CUDA_STATUS blame the arguments of a call.
+_INVALID_ARGUMENT, _BINDING = 1, 5
+
 u32, pointer, text = ctypes.c_uint32, ctypes.c_void_p, ctypes.c_char_p
 
 
@@ -172,7 +175,8 @@ def check(function: Any, *arguments: Any, names: Names = OUT) -> None:
             for broken in violations
         )
         raise ValidationError("\n".join(lines), violations)
-    raise (ValueError if status in (1, 5) else RuntimeError)(message)
+    is_of_arguments = status in (_INVALID_ARGUMENT, _BINDING)
+    raise (ValueError if is_of_arguments else RuntimeError)(message)
 
 
 def _violation(error: Any, index: int, names: Names) -> Violation:
@@ -237,12 +241,13 @@ class Array(NamedTuple):
 _SIZE = ctypes.sizeof(CArray)
 
 
-def _pointer(of: Array) -> Any:
+def _pointer(array: Array) -> Any:
     """A pointer to the structure."""
-    numbers, sizes, strides = _numbers(of.shape, of.strides)
-    array = CArray(_SIZE, len(of.shape), of.address, of.dtype.itemsize, sizes, strides)
-    array.numbers = numbers
-    return ctypes.byref(array)
+    numbers, sizes, strides = _numbers(array.shape, array.strides)
+    rank, itemsize = len(array.shape), array.dtype.itemsize
+    structure = CArray(_SIZE, rank, array.address, itemsize, sizes, strides)
+    structure.numbers = numbers
+    return ctypes.byref(structure)
 
 
 @functools.lru_cache(maxsize=1024)

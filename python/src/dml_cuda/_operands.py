@@ -48,8 +48,8 @@ def encoded_options(compile_options: str | None) -> bytes | None:
     return compile_options.encode()
 
 
-def unchanged(out: Any, options: bytes | None) -> Any:
-    """An array without bytes. The library reads the options for any array."""
+def checked_without_elements(out: Any, options: bytes | None) -> Any:
+    """Validates the options although nothing runs, and returns out, which has no elements."""
     lib.fill(
         view(np.empty(0, np.uint8), "out"), "UINT8", (0, 0), lib.RESULT, 0, options
     )

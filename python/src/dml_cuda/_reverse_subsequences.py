@@ -10,7 +10,7 @@ from ._arguments import axis_of_lanes, check_batch, host_lengths, integer
 from ._arguments import refuse_ambiguous, wrong_lengths
 from ._arrays import empty_like, library_of, stream_of, view
 from ._operands import HasArray, check_out, check_stream, device_name
-from ._operands import encoded_options, unchanged
+from ._operands import encoded_options, checked_without_elements
 
 _Element = TypeVar("_Element", bound=np.generic)
 _Array = TypeVar("_Array", bound=HasArray)
@@ -109,7 +109,7 @@ def reverse_subsequences(
     axis = axis_of_lanes(axis, given.shape, of_lanes.shape)
     refuse_ambiguous(of_lanes.shape, given.shape, axis)
     if 0 in given.shape or given.dtype.itemsize == 0:
-        return unchanged(out, options)
+        return checked_without_elements(out, options)
     try:
         lib.reverse(given, of_lanes, output, axis, handle, options)
     except ValueError as error:

@@ -10,7 +10,7 @@ from .._arguments import host_lengths, of_type, wrong_lengths
 
 
 def as_array(x: Any, name: str) -> tuple[Any, np.dtype[Any]]:
-    """An array of JAX, or what jax.numpy takes for one, and its dtype."""
+    """Returns x as an array of JAX, and its dtype. x: an array of JAX, a NumPy array, or what has `__jax_array__`."""
     if (
         isinstance(x, np.ndarray)
         and not isinstance(x, np.ma.MaskedArray)

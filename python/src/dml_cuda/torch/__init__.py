@@ -5,7 +5,8 @@ packed passes. :func:`pack_padded_sequence` and :func:`pad_packed_sequence`, in 
 :class:`LSTM`, :class:`GRU` and :class:`RNN` also take ``lengths=``.
 
 The operators trace, compile, export and differentiate, and CUDA graphs can capture them. On a GPU a call queues work on
-PyTorch's current stream. It allocates only the result, copies nothing and waits for nothing."""
+PyTorch's current stream. With lengths on that GPU it usually allocates only the result, copies nothing and waits for
+nothing. x is copied if its dimensions do not fold into 8, and if autograd follows a reversal in place."""
 
 from collections.abc import Sequence
 from typing import Any

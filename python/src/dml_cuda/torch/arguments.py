@@ -1,7 +1,7 @@
 """The arguments of PyTorch's functions: what they are turned into, and errors that name them.
 
-Calls that PyTorch's kernels take as they are never come here. A kernel's error does: `raise_named` looks for what is
-wrong with the arguments, and else says what the kernel said."""
+Eager calls that this package's kernels accept do not come here, unless something watches them. An error of a kernel
+does: `raise_named` looks for what is wrong with the arguments, and else says what the kernel said."""
 
 from typing import Any, NoReturn
 

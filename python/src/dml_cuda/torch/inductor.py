@@ -30,7 +30,7 @@ _FUSED_OPERATORS = {_reverse.name(), *(f"aten::{name}" for name in _FUSED.split(
 
 @functools.lru_cache(maxsize=1)
 def register() -> bool:
-    """Whether Inductor has the lowerings."""
+    """Registers the lowerings. Returns whether Inductor took them."""
     try:
         from torch._inductor import ir, lowering, virtualized
 
@@ -71,8 +71,9 @@ def is_fused(
 ) -> bool:
     """The rule, from measurements in benches/TUNING.md. width: bytes of an element. lengths_vary: along x's contiguous
     dimension, where the kernels are much faster than loads at computed indices. whole_rows: that dimension has whole
-    vectors. None is a symbol for its size, by which every index would be divided. sides: 1 if something fuses before or
-    after the reversal, 2 if on both sides, or after it with x itself."""
+    vectors. None is a symbol for its size, by which every index would be divided. small: x has fewer than `_SMALL`
+    elements, and no size that is a symbol. sides: 1 if something fuses before or after the reversal, 2 if on both
+    sides, or after it with x itself."""
     if whole_rows is None:
         return False
     if lengths_vary and not small:
@@ -83,24 +84,28 @@ def is_fused(
 _SMALL = 1 << 21  # elements
 
 
-def _fusing(nodes: Iterable[Any], beyond: Callable[[Any], Iterable[Any]]) -> list[Any]:
+def _fusible_neighbours(
+    nodes: Iterable[Any], beyond: Callable[[Any], Iterable[Any]]
+) -> list[Any]:
     """The nodes that Inductor can put into a kernel with a neighbour. Views are replaced by what is beyond them."""
     found: list[Any] = []
     for node in nodes:
         if getattr(node.target, "is_view", False):
-            found += _fusing(beyond(node), beyond)
-        elif isinstance(node.target, torch._ops.OpOverload) and _fuses(node.target):
+            found += _fusible_neighbours(beyond(node), beyond)
+        elif isinstance(node.target, torch._ops.OpOverload) and _is_fusible(
+            node.target
+        ):
             found.append(node)
     return found
 
 
-def _fuses(target: Any) -> bool:
+def _is_fusible(target: Any) -> bool:
     is_pointwise = torch.Tag.pointwise in target.tags
     return is_pointwise or target._schema.name in _FUSED_OPERATORS
 
 
-def _fusing_users(node: Any) -> list[Any]:
-    return _fusing(node.users, lambda view: view.users)
+def _fusible_users(node: Any) -> list[Any]:
+    return _fusible_neighbours(node.users, lambda view: view.users)
 
 
 def _is_number(value: Any, number: int) -> bool:
@@ -112,8 +117,10 @@ def _sides(node: Any) -> int:
     """On how many sides something fuses with a reversal. What comes after it with x itself counts twice."""
     source = node.args[0]
     is_alone = len(source.users) == 1
-    before = is_alone and bool(_fusing([source], lambda view: view.args[:1]))
-    after = _fusing_users(node)
+    before = is_alone and bool(
+        _fusible_neighbours([source], lambda view: view.args[:1])
+    )
+    after = _fusible_users(node)
     if not after:
         return int(before)
     has_source = any(source in user.all_input_nodes for user in after)
@@ -188,8 +195,9 @@ def _reversed_element(
     def element(at: Any) -> Any:
         of_lane = at[len(at) - len(of_lengths) :]
         place = []
-        for of, k in zip(of_lengths, of_lane):
-            place.append(sympy.S.Zero if isinstance(of, int) and of == 1 else k)
+        for size_of_lengths, k in zip(of_lengths, of_lane):
+            is_broadcast = isinstance(size_of_lengths, int) and size_of_lengths == 1
+            place.append(sympy.S.Zero if is_broadcast else k)
         found = ops.to_dtype(length(place), kind)
         here = ops.index_expr(at[dim], kind)
         last = ops.sub(found, ops.constant(1, kind))
@@ -212,7 +220,7 @@ def _lower_fill(
 ) -> Any:
     """Lowers a fill of integers. A float must be rounded once, and not every version of Inductor can multiply and add
     so."""
-    if dtype.is_floating_point or not _fusing_users(node):
+    if dtype.is_floating_point or not _fusible_users(node):
         return size, start, delta, dtype, device
 
     def number(value: Any, what: str) -> Callable[[], Any]:

@@ -2,8 +2,9 @@
 
 The kernels of the reversals are in Rust, and PyTorch calls them without Python. A reversal is linear, and its own
 transpose: its tangent is the same reversal of the tangent, its gradient the same reversal of the gradient. One rule at
-the autograd key says so, as PyTorch's generated code does for `flip`. Eager calls, transforms, traces, compiled and
-exported programs all take it."""
+the autograd key says so, as PyTorch's generated code does for `flip`. Transforms, traces, compiled and exported
+programs take it. An eager call that nothing watches skips it, because it takes more time than a launch: an
+out-of-place reversal runs `Reversal` itself if x requires a gradient, else only the kernel."""
 
 import functools
 import sys
@@ -54,10 +55,8 @@ _is_compiling = torch.compiler.is_compiling
 is_tracing = private("torch._C._is_tracing")
 _modes = private("torch._C._len_torch_dispatch_stack")
 _function_modes = private("torch._C._is_torch_function_mode_enabled")
-_includes, _PRE_DISPATCH = (
-    private("torch._C._dispatch_tls_is_dispatch_key_included"),
-    torch._C.DispatchKey.PreDispatch,
-)
+_includes = private("torch._C._dispatch_tls_is_dispatch_key_included")
+_PRE_DISPATCH = torch._C.DispatchKey.PreDispatch
 in_transform = private("torch._C._are_functorch_transforms_active")
 _with_gradient = torch.is_grad_enabled
 _Tensor = torch.Tensor
@@ -70,10 +69,13 @@ _is_single_level = private(
 _set_single_level = private(
     "torch._C._functorch.set_single_level_autograd_function_allowed"
 )
-_unpack_dual, _DisableDispatch = (
-    private("torch._VF._unpack_dual"),
-    private("torch._C._DisableTorchDispatch"),
-)
+_unpack_dual = private("torch._VF._unpack_dual")
+_DisableDispatch = private("torch._C._DisableTorchDispatch")
+
+
+def is_traced_or_exported() -> bool:
+    """Whether torch.jit.trace or torch.export records the call."""
+    return bool(torch.compiler.is_exporting() or is_tracing())
 
 
 class Reversal(private("torch.autograd.function._SingleLevelFunction")):  # type: ignore[misc]
@@ -188,8 +190,8 @@ def _decompose(name: str, *given: Any) -> Any:
 
 
 def _register_lowerings() -> None:
-    """For Inductor, if it is loaded. Loading it takes seconds. Every program passes the rules below before Inductor
-    lowers it."""
+    """Registers the lowerings with Inductor, if it is loaded. Loading it takes seconds. Every program passes the rules
+    below before Inductor lowers it."""
     if "torch._inductor.lowering" in sys.modules:
         from . import inductor
 
@@ -388,7 +390,7 @@ def reverse_subsequences_(x: torch.Tensor, lengths: Any, dim: int) -> torch.Tens
 
 
 def register_builtin(function: Callable[..., Any]) -> None:
-    """For torch.jit.script."""
+    """Registers a function of this package with torch.jit.script."""
     name = "torch.jit._builtins._register_builtin"
     if exists(name):
         private(name)(function, f"dml_cuda::{function.__name__}")

@@ -1,14 +1,15 @@
 """PyTorch's packing, for RNNs that run padded batches: a pack keeps the padded batch, and is packed when it is read.
 
-`pack_padded_sequence` copies the batch, as PyTorch's does, and leaves out the padding after the longest sequence. If no
-RNN would run the batch padded, or if PyTorch would refuse the arguments, PyTorch's own function runs."""
+`pack_padded_sequence` copies the batch, as PyTorch's does. If the lengths are on the host, it leaves out the padding
+after the longest sequence, and PyTorch's own function runs if no RNN would run the batch padded, or if PyTorch would
+refuse the arguments."""
 
 from typing import Any
 
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
-from .operators import is_tracing
+from .operators import is_traced_or_exported
 from .packed_rows import padded_of, padding_of, without_sign
 from .packs import PACK, PAD, Padded, uncompiled
 from .rnn_choice import Batch, keeps
@@ -18,9 +19,7 @@ _as_they_are = uncompiled(PACK), uncompiled(PAD)
 
 
 def _is_recorded() -> bool:
-    return bool(
-        torch.compiler.is_compiling() or torch.compiler.is_exporting() or is_tracing()
-    )
+    return bool(torch.compiler.is_compiling() or is_traced_or_exported())
 
 
 def pack_padded_sequence(

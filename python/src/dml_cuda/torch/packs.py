@@ -2,8 +2,7 @@
 
 `packing.py` makes such packs, and the RNNs of `rnn.py` take the padded batch from them. Everything else finds PyTorch's
 PackedSequence: whoever reads `data`, an item or the tuple gets what PyTorch would have packed, with its gradients, when
-the pack was made. C code would read the items of a tuple without asking, so the class is none; it only says that it is
-PyTorch's class."""
+the pack was made."""
 
 import contextlib
 import copy
@@ -115,9 +114,9 @@ class Padded:
 
     def packed_like(self, packed: PackedSequence) -> "Padded":
         """A batch of the same lengths that is packed."""
-        of = self.like(packed.data)
-        of._packed = packed
-        return of
+        pack = self.like(packed.data)
+        pack._packed = packed
+        return pack
 
     @property
     def is_kept(self) -> bool:
@@ -184,8 +183,8 @@ class Padded:
         """A pack with the same fields but `data`."""
         if not self.is_kept:
             return self._packed
-        of = self.padded.detach().new_empty(()).expand(self.padded.shape[:2])
-        return PACK(of, self.lengths.cpu(), enforce_sorted=self.is_sorted)
+        batch = self.padded.detach().new_empty(()).expand(self.padded.shape[:2])
+        return PACK(batch, self.lengths.cpu(), enforce_sorted=self.is_sorted)
 
     data = property(lambda self: self._read().data)
     batch_sizes = property(lambda self: self._of_lengths.batch_sizes)
@@ -229,9 +228,10 @@ class Padded:
         return other + self.pack()
 
     def __copy__(self, memo: Any = None) -> "Padded":
-        of: Padded = object.__new__(Padded)
-        vars(of).update(vars(self) if memo is None else copy.deepcopy(vars(self), memo))
-        return of
+        pack: Padded = object.__new__(Padded)
+        fields = vars(self) if memo is None else copy.deepcopy(vars(self), memo)
+        vars(pack).update(fields)
+        return pack
 
     __deepcopy__ = __copy__
 

@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import PackedSequence
 from .._arguments import check_batch, host_lengths, shown
 from . import rnn_choice
 from .arguments import as_lengths, check_tensor
-from .operators import is_tracing
+from .operators import is_traced_or_exported
 from .packed_rows import lengths_of, padded_of, rows_of
 from .packs import PACK, Padded, uncompiled
 from .rnn_choice import Batch
@@ -38,9 +38,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             raise TypeError(
                 f"hx is {shown(hx)}, but must be initial states: pass lengths by name, rnn(x, lengths=lengths)"
             )
-        if lengths is None and (
-            is_plain or torch.compiler.is_exporting() or is_tracing()
-        ):
+        if lengths is None and (is_plain or is_traced_or_exported()):
             return super().forward(input, hx)  # type: ignore[no-any-return]
         return self._run(input, hx, lengths)  # type: ignore[no-any-return]
 
@@ -110,11 +108,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
                 host_lengths(lengths.numpy())  # refuses them
             longest = max(1, *host)
             if longest < steps:
-                # What comes after the longest sequence is padding alone.
-                dim = 1 if self.batch_first else 0
-                output, states = self._run(input.narrow(dim, 0, longest), hx, lengths)
-                rest = (0, 0) * (2 - dim) + (0, steps - longest)
-                return torch.nn.functional.pad(output, rest), states
+                return self._without_trailing_padding(input, hx, lengths, longest)
         batch = Batch.of(steps, host) if host else None
         form = rnn_choice.form(self, x, batch, True)
         if form == "whole":
@@ -128,6 +122,15 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
             return self._run_segments(x, host, hx)
         has_empty = batch is None or batch.has_empty
         return run_padded(self, x, lengths, _own(hx), has_empty=has_empty)
+
+    def _without_trailing_padding(
+        self, input: torch.Tensor, hx: Any, lengths: torch.Tensor, longest: int
+    ) -> tuple[Any, Any]:
+        """Runs a padded batch up to the end of its longest sequence. What comes after it is padding alone."""
+        dim = 1 if self.batch_first else 0
+        output, states = self._run(input.narrow(dim, 0, longest), hx, lengths)
+        rest = (0, 0) * (2 - dim) + (0, input.size(dim) - longest)
+        return torch.nn.functional.pad(output, rest), states
 
     def _run_segments(
         self, x: torch.Tensor, host: Any, hx: Any, fills: bool = True
@@ -246,7 +249,8 @@ def _are_integers(hx: Any) -> bool:
 
 
 def _own(value: Any) -> Any:
-    """Copies of tensors that a backward pass may need, which so is not shared with the caller."""
+    """Returns copies of tensors, because a backward pass may keep them and the caller may change its own. Without
+    gradients it returns the tensors themselves."""
     if isinstance(value, torch.Tensor):
         return value.clone() if torch.is_grad_enabled() else value
     return value if value is None else tuple(map(_own, value))
@@ -256,8 +260,8 @@ class LSTM(WithLengths, torch.nn.LSTM):  # type: ignore[misc]
     """``torch.nn.LSTM`` that also takes lengths. It has PyTorch's constructor, parameters and checkpoints.
 
     input: with ``lengths``, a padded batch, [T, B, F], or [B, T, F] with ``batch_first``. The padding may have any
-    values, also NaN. Or a PackedSequence, best of :func:`pack_padded_sequence`, which gives a PackedSequence. Or, with
-    neither, what PyTorch's class takes, which then runs.
+    values, even NaN. Or a PackedSequence, preferably one made by :func:`pack_padded_sequence`; the output is then a
+    PackedSequence. Or, with neither, what PyTorch's class takes, which then runs.
     lengths: [B], integers in any order, on the host or on input's GPU, where nothing waits for them. A length above T
     acts as T. A row of length 0 is all padding. A negative length is an error on the host and acts as T on a GPU.
     hx: (h_0, c_0). None is zeros.
@@ -296,7 +300,8 @@ def pytorchs_class(kind: type) -> Any:
 
 
 def counterpart(kind: Any, classes: dict[Any, Any]) -> Any:
-    """What `classes` has for a class, or for that which torch.nn.utils.parametrize made a class of. None: nothing."""
+    """Returns the class that `classes` has for this one, or None. A class that torch.nn.utils.parametrize made has its
+    base's counterpart as the base of a new class."""
     if kind in classes or kind.__module__ != parametrize.__name__:
         return classes.get(kind)
     base = counterpart(kind.__bases__[0], classes)

@@ -21,7 +21,8 @@ import torch
 
 from .operators import watched
 
-# Batches of at most this number of steps are packed: what a padded call does once takes longer than their steps.
+# Batches of at most this number of steps are packed, unless they are whole or have an empty sequence: what a padded
+# call does once takes longer than their steps.
 SHORT = 15
 # PyTorch's packs on a GPU need more steps: a dozen launches pad them before the call and pack them after it.
 SHORT_PACK = 40
@@ -174,8 +175,9 @@ def rule(
 ) -> str:
     """The form of a call. batch: None if lengths cannot choose. is_kept: the padded batch is at hand.
 
-    Packing is what users had, so it runs wherever padding is not known to be faster. Training on a CPU uses segments
-    where the padding is large, because a packed call's backward pass takes several times as long as its forward one."""
+    Packing is what users had, so it runs wherever padding is not known to be faster. On a CPU, large padding runs in
+    segments: in training because a packed call's backward pass takes several times as long as its forward one, and
+    without gradients only if a sequence is empty, which packing rejects."""
     forced = forced_form()
     if batch is None or forced in ("one_pass", "two_passes"):
         return "padded"
@@ -216,7 +218,7 @@ def _log_once(rnn: torch.nn.RNNBase, chosen: str, batch: Batch | None) -> None:
     if chosen in forms:
         return
     forms.add(chosen)
-    given = "lengths on a GPU"
+    given = "lengths that must not choose"
     if batch is not None:
         given = f"T={batch.steps}, B={batch.size}, {batch.rows} rows filled"
     _LOGGER.debug("%s runs %s: %s", rnn, chosen, given)

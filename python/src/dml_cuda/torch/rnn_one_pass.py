@@ -1,21 +1,21 @@
 """A bidirectional layer in one pass, for which no sequence is reversed by a kernel of its own.
 
 PyTorch's call over both directions runs backward from the last step, where the padding of short sequences is. So the
-backward half gets its own copy of x, in which every sequence is *aligned right*: rotated in time by its length, so that
+reverse half gets its own copy of x, in which every sequence is *aligned right*: rotated in time by its length, so that
 the padding comes first in time and last for this direction. With features a, b, c and padding -:
 
     t                     0  1  2  3  4
     aligned left          a  b  c  -  -     the forward half reads these features, from t = 0
-    aligned right         -  -  a  b  c     the backward half reads these features, from t = 4
+    aligned right         -  -  a  b  c     the reverse half reads these features, from t = 4
 
 Both copies are the features of one input that is twice as wide. A weight of a direction has zeros for the features of
-the other direction. The backward half's output is rotated back. `rnn_passes.py` asks for each layer."""
+the other direction. The reverse half's output is rotated back. `rnn_passes.py` asks for each layer."""
 
 from typing import NamedTuple
 
 import torch
 
-from .operators import is_tracing
+from .operators import is_traced_or_exported
 from .rnn_choice import forced_form, is_float16, is_persistent, most_hidden
 from .rnn_pass import LayerOutput, PaddedCall, freezing_weights
 
@@ -31,7 +31,7 @@ def is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor) -> bool:
     cuDNN's standard algorithm: PyTorch asks for a persistent one if the hidden size is small, and for an LSTM or RNN in
     float16 if sizes are multiples. With the latter only batches below 64, and a batch of 128 with a hidden size of 256,
     are faster in two passes. Eager calls wait for the host, and gain nothing."""
-    if not rnn.bidirectional or is_tracing() or torch.compiler.is_exporting():
+    if not rnn.bidirectional or is_traced_or_exported():
         return False  # programs without Python have reversals
     forced = forced_form()
     if forced is not None:
@@ -47,10 +47,10 @@ def is_one_pass(rnn: torch.nn.RNNBase, layer: int, x: torch.Tensor) -> bool:
     is_fast_in_two = batch < 64 or (batch, hidden) == (128, 256)
     if is_fast_in_two and is_persistent(rnn, x, features, batch):
         return False
-    return _multiplies_little(batch, hidden, features, x) and (
-        # Short sequences do not pay for the weights that each call puts together.
-        steps >= max(16, hidden * (2 * features + hidden) >> 16)
-    )
+    # Short sequences do not pay for the weights that each call puts together.
+    weights_of_a_gate = hidden * (2 * features + hidden)
+    is_long = steps >= max(16, weights_of_a_gate >> 16)
+    return is_long and _multiplies_little(batch, hidden, features, x)
 
 
 def _is_captured(x: torch.Tensor) -> bool:
@@ -62,8 +62,8 @@ def _is_captured(x: torch.Tensor) -> bool:
 
 
 def _multiplies_little(batch: int, hidden: int, features: int, x: torch.Tensor) -> bool:
-    """Whether the multiplications are few, fewer where tensor cores do not take the dtype, and the hidden size is
-    small, smaller in half precision."""
+    """Whether the multiplications are few and the hidden size is small. The limit of the multiplications is lower where
+    tensor cores do not take the dtype. The limit of the hidden size is lower in half precision."""
     is_half = is_float16(x) or x.dtype == torch.bfloat16
     is_exact = not is_half and (x.dtype == torch.float64 or not _has_tf32())
     most = 1 << (23 if is_exact else 26)
@@ -110,10 +110,10 @@ def layer_in_one_pass(
 ) -> LayerOutput:
     """Runs both directions of a layer of x, [T, B, F]."""
     rnn, size = call.rnn, call.size
-    forward, backward = call.weights_of(2 * layer), call.weights_of(2 * layer + 1)
+    forward, reverse = call.weights_of(2 * layer), call.weights_of(2 * layer + 1)
     zeros = torch.zeros_like(forward[0][0])
     forward[0].append(zeros)
-    backward[0].insert(0, zeros)
+    reverse[0].insert(0, zeros)
     is_half = is_float16(x)
     x = _aligned(x, x.shape[2], alignment.inputs)
     if call.freezes:
@@ -126,8 +126,8 @@ def layer_in_one_pass(
         freezing = freezing_weights(rnn, zeros, _FREEZING_WIDTH, is_half)
         none = torch.zeros_like(freezing)
         forward[0] += [freezing, none]
-        backward[0] += [none, freezing]
-    both, cells = call.run(2 * layer, x, forward + backward, is_both=True)
+        reverse[0] += [none, freezing]
+    both, cells = call.run(2 * layer, x, forward + reverse, is_both=True)
     output = _aligned(both, size, alignment.outputs)
     ends = [call.end_of(output[:, :, :size]), output[:1, :, size:]]
     return LayerOutput([output], ends, [cells])

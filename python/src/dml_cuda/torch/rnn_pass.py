@@ -5,12 +5,13 @@ lengths, and computes the padding like any other step:
 
                      t = 0   1   2   3   4
     sequence 0           x   x   x   x   x
-    sequence 1           x   x   x   -   -     the forward pass ends in two steps of padding
+    sequence 1           x   x   x   -   -     in the forward direction, a pass ends in two steps of padding
 
 Padding comes last, so it changes no output of its sequence. It would change a final state. A final hidden state is
 therefore taken from the output. An LSTM's final cell state is not in the output, so its cells are *frozen*: further
-input features, which are 1 in the padding, close the gates (`freezing_weights`). With segments, a pass calls PyTorch
-once for each stretch of time, with the sequences that are still active, and computes less padding."""
+input features, which are 1 in the padding, close the input gate and open the forget gate (`freezing_weights`). They
+also hold the state of an RNN with ReLU at 0. With segments, a pass calls PyTorch once for each stretch of time, with
+the sequences that are still active, and computes less padding."""
 
 import contextlib
 from typing import Any, NamedTuple
@@ -35,7 +36,8 @@ class LayerOutput(NamedTuple):
     ends: list[torch.Tensor]
     """The final hidden state of each direction, [1, B, size]."""
     cells: list[torch.Tensor]
-    """An LSTM's final cell states, [1, B, hidden] for each direction, or one of [2, B, hidden]."""
+    """An LSTM's final cell states, [1, B, hidden] for each direction, or one of [2, B, hidden]. A GRU or an RNN has
+    none: its tensors here are not to be used, because steps of padding may have changed them."""
 
 
 class PaddedCall:
@@ -75,7 +77,7 @@ class PaddedCall:
         return [[weight] for weight in self.weights[k]]
 
     def end_of(self, output: torch.Tensor) -> torch.Tensor:
-        """The final hidden state of a forward pass with this output."""
+        """The final hidden state of a pass in the forward direction with this output."""
         return output.gather(0, self._last)
 
     def run(
@@ -85,7 +87,8 @@ class PaddedCall:
         weights: list[list[torch.Tensor]],
         is_both: bool = False,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Runs pass k, or with is_both the passes k and k + 1. Returns the output and an LSTM's final cell states."""
+        """Runs pass k, or with is_both the passes k and k + 1. Returns the output and an LSTM's final cell states. For
+        a GRU or an RNN the second result is not to be used."""
         states = [state[k : k + 1 + is_both].contiguous() for state in self.states]
         # PyTorch's own layout is that of a pass if there is but one.
         is_own_layout = not is_both and not self.freezes and len(self.weights) == 1
@@ -142,7 +145,8 @@ class PaddedCall:
         return output, states
 
     def _precision(self, x: torch.Tensor, weight: torch.Tensor) -> Any:
-        """CPU autocast gives a packed LSTM float32, a padded one the lower precision, or an error of the processor."""
+        """Returns a context that turns CPU autocast off for float32 LSTMs, because autocast leaves a packed LSTM in
+        float32, but gives a padded one the lower precision, or an error of the processor."""
         is_exact = self.rnn.mode == "LSTM" and not self.rnn.proj_size and x.is_cpu
         if is_exact and x.dtype == weight.dtype == torch.float32:
             return torch.autocast("cpu", enabled=False)
@@ -191,7 +195,9 @@ class _Block(torch.autograd.Function):  # type: ignore[misc]
         order = sorted(range(len(parts)), key=lambda i: -parts[i][0].dim())
         sizes = [sum(piece.numel() for piece in part) for part in parts]
         has_biases = parts[order[-1]][0].dim() == 1
-        unused = 0 if has_biases else 4 * len(pieces[0])
+        # cuDNN has two biases for each direction, and a pass has at most two directions.
+        most_biases = 4
+        unused = 0 if has_biases else most_biases * len(pieces[0])
         block = pieces[0].new_empty(sum(sizes) + unused)
         if unused:
             block[-unused:].zero_()

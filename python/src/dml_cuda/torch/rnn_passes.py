@@ -1,11 +1,12 @@
 """RNNs over padded batches: each layer in passes without lengths, in which nothing that comes after the end of a
 sequence reaches it.
 
-`rnn.py` calls `run_padded` for the forms "padded" and "segments" of `rnn_choice.py`. A backward pass reads its
-sequences reversed, so that they begin with their last steps and end in padding like those of the forward pass:
+`rnn.py` calls `run_padded` for the forms "padded" and "segments" of `rnn_choice.py`. The pass of the reverse direction
+reads its sequences reversed, so that they begin with their last steps and end in padding like those of the forward
+direction:
 
-    x           a  b  c  -  -        forward pass
-    reversed    c  b  a  -  -        backward pass, whose output is reversed again
+    x           a  b  c  -  -        forward direction
+    reversed    c  b  a  -  -        reverse direction, whose output is reversed again
 
 That is a layer in two passes. `rnn_one_pass.py` runs both directions in one pass where that is faster."""
 
@@ -14,7 +15,7 @@ from typing import Any
 
 import torch
 
-from .operators import VERSION, is_tracing
+from .operators import VERSION, is_traced_or_exported
 from .packed_rows import padding_of, without_sign
 from .padded_reversal import reverse_batch
 from .rnn_choice import Segment, is_float16, is_persistent
@@ -38,13 +39,9 @@ def run_padded(
     finite. fills: the output has zeros in its padding, and rnn's memory layout, and not [T, B, features]. has_empty: a
     length may be 0."""
     _warn_of_a_fixed_loop(rnn, x)
-    is_recorded = is_tracing() or torch.compiler.is_exporting()
+    is_recorded = is_traced_or_exported()
     in_one_pass = [is_one_pass(rnn, layer, x) for layer in range(rnn.num_layers)]
-    # The backward pass keeps a copy: lengths may change. One in pageable memory is read before the call returns.
-    is_copied = not is_clean and (
-        torch.is_grad_enabled() or is_recorded or lengths.device != x.device
-    )
-    lengths = _lengths_near(x, lengths, is_copied)
+    lengths = _lengths_near(x, lengths, is_clean, is_recorded)
     padding = padding_of(x, lengths)
     states = _initial_states(rnn, x, hx)
     call = PaddedCall(rnn, lengths, padding, states, segments, is_recorded)
@@ -82,7 +79,7 @@ def run_padded(
 
 
 def _warn_of_a_fixed_loop(rnn: torch.nn.RNNBase, x: torch.Tensor) -> None:
-    """Warns if an exported program has a T of its own only in its signature."""
+    """Warns if an exported program accepts any T in its signature but has a loop of fixed length."""
     is_dynamic = isinstance(x.shape[0], torch.SymInt)
     if is_dynamic and (VERSION < (2, 15) or rnn.mode.startswith("RNN")):
         words = "the exported program has a fixed T: this PyTorch writes out the loop of the RNN"
@@ -92,9 +89,13 @@ def _warn_of_a_fixed_loop(rnn: torch.nn.RNNBase, x: torch.Tensor) -> None:
 
 
 def _lengths_near(
-    x: torch.Tensor, lengths: torch.Tensor, is_copied: bool
+    x: torch.Tensor, lengths: torch.Tensor, is_clean: bool, is_recorded: bool
 ) -> torch.Tensor:
-    """The lengths as int64 where x is, in memory that nothing changes if is_copied."""
+    """The lengths as int64 where x is, in memory that nothing changes if a backward pass or a program keeps them."""
+    # Lengths may change after the call. In pageable memory they are read before the call returns.
+    is_copied = not is_clean and (
+        torch.is_grad_enabled() or is_recorded or lengths.device != x.device
+    )
     lengths = lengths.to(torch.int64, copy=is_copied and not x.is_cuda)
     lengths = lengths.to(x.device, non_blocking=True)
     return without_sign(lengths) if x.is_cuda else lengths  # the former is a copy

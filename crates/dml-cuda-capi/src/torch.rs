@@ -20,9 +20,9 @@ mod torch_reversal;
 use crate::output::enter;
 use crate::status::{DML_CUDA_ERROR, DML_CUDA_STATUS};
 
-/// Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_` with the PyTorch of
-/// this process, for tensors on the CPU and on GPUs. Later calls do nothing. `libdml_cuda_torch.so` calls this when it
-/// is loaded.
+/// Registers the operators `dml_cuda::reverse_subsequences` and `dml_cuda::reverse_subsequences_`, and three private
+/// ones for this project's Python package, with the PyTorch of this process, for tensors on the CPU and on GPUs. Later
+/// calls do nothing. `libdml_cuda_torch.so` calls this when it is loaded.
 ///
 /// Fails with `DML_CUDA_STATUS_TORCH` if the process has not loaded PyTorch, if PyTorch is too old, or if another copy
 /// of this library has registered the operators. It is for Linux: the library for Windows does not have it.

@@ -73,8 +73,12 @@ pub fn tune(
         None => random_layouts::draw(options.seed, options.count),
     };
     let mut file = TimesFile::create(options.output.as_deref())?;
-    let device = match open() {
-        Ok(device) => device,
+    let opened = open().and_then(|device| {
+        let gpu = Gpu::new(&device).map_err(|error| error.to_string())?;
+        Ok((device, gpu))
+    });
+    let (device, gpu) = match opened {
+        Ok(opened) => opened,
         Err(error) => {
             // Without a GPU no empty file stays.
             file.remove();
@@ -83,7 +87,6 @@ pub fn tune(
     };
     // At once, so that even a file without a layout can be read.
     file.add(HEADER);
-    let gpu = Gpu::new(&device).map_err(|error| error.to_string())?;
     let mut findings = Findings::default();
     for (n, layout) in (1..).zip(&layouts) {
         match time_layout(layout, &device, &gpu, &mut findings) {

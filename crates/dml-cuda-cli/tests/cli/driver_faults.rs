@@ -267,6 +267,22 @@ fn a_kernel_that_is_timed_while_the_driver_fails_is_an_error_in_words() {
     assert!(cases > 100 && errors > 60, "{cases} {errors}");
 }
 
+/// A new file of times that would have no row is removed, even if the GPU fails after it was opened.
+#[test]
+fn tune_leaves_no_file_if_the_gpu_fails_before_the_first_layout() {
+    let Some(folder) = double(None) else { return };
+    for (function, words) in [
+        ("cuInit", "cuda: initializing the driver failed: "),
+        ("cuModuleLoadData", "cuda: loading plain.ptx failed: "),
+    ] {
+        let mut tune = folder.dml_cuda();
+        tune.args(["tune", "-a", "0", "--count", "1", "-o", "times.csv"]);
+        let (output, _) = with_failure(folder.0.path(), function, 1, 999, tune);
+        output.fails(1, words);
+        assert!(!folder.path("times.csv").exists(), "{function}");
+    }
+}
+
 /// Errors say what is known, even for a code that cudarc does not know and the driver does not describe.
 #[test]
 fn an_error_of_the_driver_says_what_is_known_and_what_to_do() {

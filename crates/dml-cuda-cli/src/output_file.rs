@@ -6,6 +6,9 @@
 //! | a file | over the older bytes | it keeps its owner, its mode and its links |
 //! | a pipe, a device | in place, once | its reader gets each byte once |
 //!
+//! There are two exceptions. `write`, for the files of models, rejects named pipes. `write_own` writes a file of this process
+//! under another name even if one is there, and so replaces it.
+//!
 //! If an older file is lost and the new one cannot be complete, the bytes are saved elsewhere, and the error says where.
 
 use std::fs::{self, File, OpenOptions};
@@ -135,7 +138,7 @@ fn may_write_result(
     }
     // Open, it stays readable until it is known for what it is.
     let _open = open(path).map_err(with_advice(path))?;
-    if !is_results(path) && !holds(path, schema::is_report) {
+    if !is_results(path) && !holds(path, schema::may_be_overwritten) {
         return Err(
             "it is neither a results file nor a report, which is all that --overwrite replaces"
                 .to_owned(),

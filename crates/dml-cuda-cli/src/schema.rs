@@ -3,8 +3,8 @@
 //! `--overwrite` must never destroy a file of something else, so that this program only writes over what it knows:
 //!
 //! - A results file is JSON with a `schema`, a number that grows when the format changes.
-//! - A report of any format has a mark, `dml-cuda-report:` and a checksum of the report's text without the mark. A report that
-//!   somebody has edited no longer has its checksum, and is kept.
+//! - A report of any format has a mark, `dml-cuda-report:` and a checksum of the report's ASCII characters, without spaces
+//!   and without the mark. A report whose words somebody has edited no longer has its checksum, and is kept.
 
 use std::cmp::Ordering;
 
@@ -97,8 +97,8 @@ pub fn marked(report: &str) -> String {
     report.replace(MARK, &mark(report, MARK))
 }
 
-/// Whether a text is empty, or a report as it was written.
-pub fn is_report(text: &str) -> bool {
+/// Whether a text is empty, or a report as it was written, so that nothing of anybody else is lost with it.
+pub fn may_be_overwritten(text: &str) -> bool {
     if text.trim_matches('\u{feff}').trim().is_empty() {
         return true;
     }

@@ -9,7 +9,9 @@
 //! forget all                    locked, when the whole write has succeeded
 //! ```
 //!
-//! So after a signal either all new files of a write are there, or none.
+//! So after a signal either all new files of a write are there, or none. In `bench` the first signal only ends the case, so
+//! that what is known is written. A second one ends the process at once (`process::end_on_signals`), and what is unfinished
+//! then stays.
 
 use std::fs;
 use std::io::{self, ErrorKind::AlreadyExists};
@@ -27,7 +29,7 @@ pub fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 }
 
 /// Removes what `write` has made if it fails, or if a signal (SIGINT, SIGTERM, SIGHUP) ends the process before the
-/// outermost call returns.
+/// outermost call returns. In `bench` signals have another handler, and it removes nothing.
 pub fn all_or_nothing<T>(write: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     signals::on_end(|code| {
         // The lock stays until the process ends, so that no other file is started.

@@ -34,6 +34,7 @@ pub use cell::{Cell, Status};
 use notes::Warning;
 pub use outputs::Outputs;
 pub use regressions::{regressions, Allowed};
+use rows::Rows;
 pub use rows::{Point, Row};
 use verdict::Pair;
 pub use verdict::{Figures, Group, Verdict};
@@ -103,7 +104,10 @@ impl Comparison {
             .iter()
             .map(|other| machines::differs(first, other, threshold))
             .collect();
-        let (rows, mut not_compared) = rows::rows(all, threshold, &other_machine);
+        let Rows {
+            rows,
+            mut not_compared,
+        } = rows::rows(all, threshold, &other_machine);
         for (n, results) in all.iter().enumerate() {
             not_compared.extend(rows::missing(n, results, &rows));
         }
@@ -182,8 +186,10 @@ impl Comparison {
 
     /// Whether two files share a case's times or an output.
     pub fn is_compared(&self) -> bool {
-        self.files.len() > 1 && self.verdicts.iter().any(|verdict| verdict.all.is_some())
-            || self.outputs.iter().any(|outputs| outputs.shared() > 0)
+        let share_times =
+            self.files.len() > 1 && self.verdicts.iter().any(|verdict| verdict.all.is_some());
+        let share_outputs = self.outputs.iter().any(|outputs| outputs.shared() > 0);
+        share_times || share_outputs
     }
 
     /// Lines about the outputs, and about the cases that are not compared.

@@ -1,7 +1,6 @@
-//! Times work on a GPU, in a graph or queued, and does the plain work that dispatches are compared with: the driver's
-//! copies and fills, and the kernels of plain.ptx.
+//! Times baselines on a GPU, in a graph or queued. They are the driver's copies and fills, and the kernels of plain.ptx.
 //!
-//! Plain work says how fast a dispatch could be at best. What is fastest depends on the size and the GPU, so that several
+//! A baseline says how fast a dispatch could be at best. What is fastest depends on the size and the GPU, so that several
 //! kinds are timed in several ways, and the fastest counts:
 //!
 //! ```text
@@ -21,7 +20,7 @@ use super::statistics::median;
 use crate::options::Repeated;
 use crate::run::samples::{Result, Samples};
 
-/// How work reaches the GPU.
+/// How a baseline reaches the GPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Launched one by one, so that the host may be slower than the GPU.
@@ -30,7 +29,7 @@ pub enum Way {
     InGraph,
 }
 
-/// The work on a buffer.
+/// What a baseline does with a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A copy of another buffer, by the driver.
@@ -45,7 +44,7 @@ pub enum Kind {
     Empty,
 }
 
-/// A GPU that plain work is timed on.
+/// A GPU that baselines are timed on.
 pub struct Gpu {
     /// Declared first: it waits for its work before the kernels are gone.
     pub stream: Stream,
@@ -96,10 +95,10 @@ impl Drop for Kernels {
     }
 }
 
-/// The buffers that plain work writes, and that a copy reads. They take turns, and the first `bytes` bytes of each take
+/// The buffers that a baseline writes, and that a copy reads. They take turns, and the first `bytes` bytes of each take
 /// part.
 pub struct Memory<'a> {
-    /// Empty unless the work is a copy.
+    /// Empty unless the baseline is a copy.
     pub from: &'a [Buffer],
     pub to: &'a [Buffer],
     pub bytes: u64,
@@ -145,7 +144,7 @@ impl Gpu {
         Samples::take(times, &self.stream, graph?.as_mut(), || Ok(()))
     }
 
-    /// Queues plain work on a stream, several times in a row. Kernels move whole thread blocks' shares, at least one.
+    /// Queues a baseline on a stream, several times in a row. Kernels move whole thread blocks' shares, at least one.
     fn queue(&self, memory: &Memory, kind: Kind, repeat: u32, stream: RawStream) -> Result<()> {
         let &Memory { from, to, bytes } = memory;
         let stream = stream.0.cast();
@@ -238,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_work_does_what_it_is_compared_for_inside_of_its_buffers() {
+    fn a_baseline_does_what_it_is_compared_for_inside_of_its_buffers() {
         // Not by dml_cuda_testing, which the published crate does not have.
         let is_required = std::env::var_os("REQUIRE_CUDA").is_some_and(|value| value == "1");
         let Ok(device) = Device::cuda(0) else {

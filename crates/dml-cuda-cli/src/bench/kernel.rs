@@ -1,8 +1,9 @@
 //! The hidden command `dml-cuda kernel NAME`, by which `bench` times one of its cases in a process of its own: a baseline,
 //! or with a cold L2 a case next to its own baseline, whose result it checks.
 //!
-//! A cold L2 is what a kernel meets in a program that did something else before. Tensors that would fit into the cache have
-//! two sets of buffers that take turns, so that each dispatch pushes the other set's bytes out of it:
+//! A cold L2 is what a kernel meets in a program that did something else before. Outputs of more than 8 MiB and less than
+//! 512 MiB have two sets of buffers that take turns, so that each dispatch pushes the other set's bytes out of the cache.
+//! Smaller ones stay in the cache, and larger ones push themselves out of it:
 //!
 //! ```text
 //! dispatch   0      1      2      3
@@ -30,14 +31,14 @@ pub const TIMING: &str =
 /// microseconds for each.
 const IN_GRAPH: u64 = 1 << 25;
 
-/// Tensors of these many bytes have two sets of buffers, which take turns: smaller ones stay in the L2, as their users
-/// have them, and larger ones push themselves out of it.
+/// Cases whose outputs have these many bytes have two sets of buffers, which take turns: smaller ones stay in the L2, as
+/// their users have them, and larger ones push themselves out of it.
 const TWO_SETS: std::ops::Range<u64> = (8 << 20) + 1..512 << 20;
 
 /// A prime number of bytes, so that elements which are a power of two apart differ.
 const RANDOM_BYTES: usize = 16_777_213;
 
-/// Work that moves less is compared with an empty kernel: its launch takes longer than its bytes.
+/// A baseline that would move fewer bytes is an empty kernel: the launch takes longer than the bytes.
 const SMALL: u64 = 1 << 20;
 
 /// Kernels move whole thread blocks' shares, and the driver as much.
@@ -73,15 +74,15 @@ pub fn time(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Plain work in memory of its own. In a graph, as dispatches are timed, and queued: the driver's copies of 512 MiB and
-/// more are faster one by one.
+/// Times a baseline in memory of its own. On a GPU it is timed in a graph, as dispatches are, and queued: the driver's
+/// copies of 512 MiB and more are faster one by one.
 fn baseline(work: &Work, is_cold: bool, times: &Repeated, device: &Device) -> Result<Samples> {
     let is_copy = work.mode == Mode::BaselineOfCopies;
     let bytes = if is_copy { work.bytes / 2 } else { work.bytes };
     if device.ordinal().is_none() {
         let MemoryOnCpu { from, mut to } = memory_on_cpu(work)?;
         return Samples::take(times, &device.create_stream()?, None, || {
-            (0..times.repeat).for_each(|_| plain_on_cpu(&from, &mut to));
+            (0..times.repeat).for_each(|_| run_on_cpu(&from, &mut to));
             Ok(())
         });
     }
@@ -126,7 +127,7 @@ fn memory_on_cpu(work: &Work) -> Result<MemoryOnCpu> {
 }
 
 /// Fills bytes, or copies them if there are any to read.
-fn plain_on_cpu(from: &[u8], to: &mut [u8]) {
+fn run_on_cpu(from: &[u8], to: &mut [u8]) {
     if from.is_empty() {
         to.fill(1);
     } else {
@@ -135,7 +136,7 @@ fn plain_on_cpu(from: &[u8], to: &mut [u8]) {
     std::hint::black_box(to);
 }
 
-/// Times plain work on a case's memory, and then the case. Returns the samples of the case with its kernel, and those of
+/// Times a case's baseline on its memory, and then the case. Returns the samples of the case with its kernel, and those of
 /// its baseline.
 fn next_to_its_baseline(
     case: &Case,
@@ -161,7 +162,7 @@ fn next_to_its_baseline(
     // A GPU that waited has lower clocks: nothing is timed until they are up.
     sample(&sets, graph.as_mut(), times, &gpu.stream)?;
     // The baseline is timed on the same buffers, so that the caches are as cold.
-    let (kinds, bytes) = plain(work.mode, moved, total);
+    let (kinds, bytes) = baseline_of(work.mode, moved, total);
     let from: Vec<Buffer> = sets.iter().filter_map(|set| set.input.clone()).collect();
     let to: Vec<Buffer> = sets.iter().map(|set| set.output.clone()).collect();
     let memory = Memory {
@@ -204,8 +205,8 @@ fn sample(
     })
 }
 
-/// The kinds of plain work that a case is compared with, and their bytes.
-fn plain(mode: Mode, moved: u64, total: u64) -> (&'static [Kind], u64) {
+/// The kinds of baseline that a case is compared with, and their bytes.
+fn baseline_of(mode: Mode, moved: u64, total: u64) -> (&'static [Kind], u64) {
     let bytes = if mode == Mode::Fill {
         moved
     } else {
@@ -298,12 +299,22 @@ fn check(sets: &[Bound], on_cpu: &Bound, stream: &Stream) -> Result<()> {
     Ok(())
 }
 
+/// Numbers that every buffer begins with, and the generator that draws more of them.
+struct RandomNumbers {
+    state: u64,
+    /// All numbers so far.
+    numbers: Vec<u64>,
+}
+
 /// Writes the same bytes again after `RANDOM_BYTES`. They are cast from whole numbers, which are made much faster than
 /// byte by byte, and only as many as a buffer needs.
 fn write_random_bytes(buffer: &Buffer) -> Result<()> {
-    // The generator's state and all numbers so far, which every buffer begins with.
-    static RANDOM: Mutex<(u64, Vec<u64>)> = Mutex::new((7, Vec::new()));
-    let (state, numbers) = &mut *RANDOM.lock().unwrap_or_else(PoisonError::into_inner);
+    static RANDOM: Mutex<RandomNumbers> = Mutex::new(RandomNumbers {
+        state: 7,
+        numbers: Vec::new(),
+    });
+    let mut drawn = RANDOM.lock().unwrap_or_else(PoisonError::into_inner);
+    let RandomNumbers { state, numbers } = &mut *drawn;
     let needed = buffer.size_in_bytes().min(RANDOM_BYTES as u64).div_ceil(8) as usize;
     numbers.extend(
         std::iter::repeat_with(|| random(state)).take(needed.saturating_sub(numbers.len())),
@@ -325,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_work_moves_as_much_as_its_case() {
+    fn a_baseline_moves_as_much_as_its_case() {
         for (mode, moved, total, kinds, bytes) in [
             (Mode::Fill, SMALL - 1, SMALL, &[Kind::Empty][..], 0),
             (
@@ -339,7 +350,7 @@ mod tests {
             (Mode::Copy, 5 * SMALL, 2 * SMALL, &[Kind::Copy], 2 * SMALL),
         ] {
             assert!(
-                plain(mode, moved, total) == (kinds, bytes),
+                baseline_of(mode, moved, total) == (kinds, bytes),
                 "{mode} {moved}"
             );
         }
@@ -358,7 +369,7 @@ mod tests {
                 "{}",
                 work.name()
             );
-            plain_on_cpu(&from, &mut to);
+            run_on_cpu(&from, &mut to);
             assert!(to.iter().all(|byte| *byte == 1), "{}", work.name());
         }
     }

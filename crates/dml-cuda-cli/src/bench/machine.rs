@@ -1,7 +1,8 @@
 //! Describes the machine that a bench runs on, for a reader who asks months later what was timed.
 //!
-//! Everything is optional: a fact that this machine does not tell is an empty text. On Linux the facts come from files, on
-//! Windows from its own commands, and those about an NVIDIA GPU from nvidia-smi if it is installed.
+//! Everything is optional: a fact that this machine does not tell is empty or general, such as `x86_64` for a processor.
+//! On Linux the facts come from files, on Windows from its own commands, and those about an NVIDIA GPU from nvidia-smi if
+//! it is installed.
 //!
 //! The clocks of a GPU are read while it works, because an idle GPU lowers them:
 //!
@@ -71,9 +72,16 @@ fn operating_system() -> String {
     }
 }
 
-/// The name, driver and highest clocks of the GPU at a PCI address while it works, as NVIDIA's own tool tells them, if
-/// it is installed.
-pub fn nvidia(pci: &str, work: impl FnOnce() + Send) -> Option<[String; 3]> {
+/// A GPU as NVIDIA's own tool describes it.
+pub struct NvidiaGpu {
+    pub name: String,
+    pub driver: String,
+    /// The highest clocks that were seen while it worked.
+    pub clocks: String,
+}
+
+/// Describes the GPU at a PCI address while it does `work`. None if NVIDIA's tool is not installed or does not know it.
+pub fn nvidia(pci: &str, work: impl FnOnce() + Send) -> Option<NvidiaGpu> {
     let query = [
         "--query-gpu=clocks.sm,clocks.mem,clocks.max.sm,driver_version,name",
         "--format=csv,noheader",
@@ -97,11 +105,11 @@ pub fn nvidia(pci: &str, work: impl FnOnce() + Send) -> Option<[String; 3]> {
     let [sm, memory, most, driver, name] = values[..] else {
         return None;
     };
-    Some([
-        name.to_owned(),
-        driver.to_owned(),
-        format!("SM {sm} of at most {most}, memory {memory}"),
-    ])
+    Some(NvidiaGpu {
+        name: name.to_owned(),
+        driver: driver.to_owned(),
+        clocks: format!("SM {sm} of at most {most}, memory {memory}"),
+    })
 }
 
 /// The clock at the beginning of a line such as `1980 MHz, 2619 MHz, …`.

@@ -2,11 +2,14 @@
 //!
 //! Everything that could go wrong in another program is an error here, and never the end of `bench`:
 //!
-//! | the program | is ended |
+//! | the program | what happens |
 //! | --- | --- |
-//! | takes more than the `--timeout` | then |
-//! | prints more than 64 MiB | then; its streams are files, so that no thread must read them |
-//! | leaves processes of its own behind | with them: on Unix it leads a process group, on Windows it is in a job |
+//! | takes more than the `--timeout` | it is ended, and that is its error |
+//! | prints more than 64 MiB on a stream | it is ended, and that is its error |
+//! | leaves processes of its own behind | they are ended |
+//!
+//! Its streams are files, so that no thread must read them. On Unix the program leads a process group, on Windows it is in
+//! a job, so that its own processes end with it.
 //!
 //! A signal that ends this program ends the process first.
 
@@ -29,7 +32,7 @@ pub const TOO_LONG: &str = "it took more than";
 static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 
 /// Makes signals end the runner's process, after which files are written and folders removed. A second signal ends this
-/// program at once.
+/// program at once: temporary folders and a half-written file under a temporary name stay.
 pub fn end_on_signals() {
     signals::on_end(|code| {
         if INTERRUPTED.swap(code, Ordering::Relaxed) > 0 {
@@ -98,7 +101,8 @@ pub fn run_to_end(command: &mut Command, limit: Duration) -> Result<Ended, Strin
         stderr: stderr?,
     };
     if !status.success() && ended.stderr.is_empty() {
-        // On a full disk the program could not say why.
+        // The disk may be full, so that the program could not say why it failed. Writing a byte where it would have
+        // written then fails as well, and its error says why.
         streams[1].write_all(b"\n").map_err(no_temporary)?;
     }
     Ok(ended)

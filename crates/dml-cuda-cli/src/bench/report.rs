@@ -62,11 +62,11 @@ pub fn report(options: &Report) -> Result<ExitCode, String> {
 
 /// Checks what the parser of options does not.
 fn check(options: &Report) -> Result<(), &'static str> {
-    if options.fail_on_slower && options.runs.len() == 1 {
+    if options.fail_on_slower && options.files.len() == 1 {
         return Err("--fail-on-slower compares results files, of which there must be at least two");
     }
     let is_stdin = |path: &&PathBuf| **path == Path::new("-");
-    if options.runs.iter().filter(is_stdin).count() > 1 {
+    if options.files.iter().filter(is_stdin).count() > 1 {
         return Err("- is standard input, which can be read once, but is given twice");
     }
     Ok(())
@@ -75,7 +75,7 @@ fn check(options: &Report) -> Result<(), &'static str> {
 /// Checks that a report can be written there, before the comparison takes its time.
 fn check_output(path: &Path, options: &Report) -> Result<(), String> {
     let is_input = |file: &PathBuf| output_file::is_same(path, file);
-    if options.runs.iter().any(is_input) {
+    if options.files.iter().any(is_input) {
         return Err("it is a results file of this report, but must be another file".to_owned());
     }
     output_file::can_write_result(path, options.overwrite, Results::is_at)
@@ -120,7 +120,7 @@ fn terminal() -> Medium {
 /// Reads the results files, and gives them the labels of the options.
 fn read(options: &Report) -> Result<Vec<Results>, String> {
     let mut files = Vec::new();
-    for path in &options.runs {
+    for path in &options.files {
         files.push(Results::read(path)?);
     }
     let (labels, most) = (&options.label, files.len());
@@ -185,7 +185,7 @@ fn guard(comparison: &Comparison, options: &Report) -> Result<ExitCode, String> 
         return Err(format!("--fail-on-slower: {}", regressions.join("; ")));
     }
     if !comparison.is_compared() {
-        complain!("ERROR: --fail-on-slower: no case has a time in both runs");
+        complain!("ERROR: --fail-on-slower: no case has a time in both files");
         return Ok(ExitCode::from(2));
     }
     Ok(ExitCode::SUCCESS)

@@ -96,7 +96,7 @@ fn output(folder: &Path, case: &Case) -> Result<Outcome, String> {
     ))
 }
 
-/// Runs a program in a folder, with words that have no space, and with an adapter.
+/// Runs a program in a folder, with arguments that `words` has between spaces, and with the adapter if one is asked for.
 fn run_program(
     command: &mut Command,
     folder: &Path,

@@ -1,7 +1,8 @@
 //! Medians, quartiles and intervals of times.
 //!
 //! Times of a dispatch are no normal distribution: most lie close together, and some are much longer because something
-//! else took the machine. Everything here is therefore made of ranks, which a few long times do not move:
+//! else took the machine. Medians, quartiles and intervals are therefore made of ranks, which a few long times among many
+//! hardly move. An interval of fewer than 10 samples spans all of them:
 //!
 //! ```text
 //! sorted times   ├──┼┼┼┼┼┼──┼─────┼───────────────┤
@@ -34,7 +35,8 @@ impl Interval {
     }
 }
 
-/// A ratio of two medians, and an interval that holds it with a probability of at least 95 %.
+/// A ratio of two medians, and an interval that holds it with a probability of at least 95 % if both are of at least `FEW`
+/// samples.
 #[derive(Debug, PartialEq)]
 pub struct Ratio {
     pub value: f64,
@@ -81,9 +83,9 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
 /// With fewer values, the interval of a median spans all of them, and is still too narrow.
 pub const FEW: usize = 7;
 
-/// An interval that holds the median with a probability of at least 97.5 %, whatever the distribution: from the k-th
-/// smallest to the k-th largest value, by the binomial distribution of the number of values below the median (order
-/// statistics).
+/// An interval that holds the median of at least `FEW` samples with a probability of at least 97.5 %, whatever the
+/// distribution: from the k-th smallest to the k-th largest value, by the binomial distribution of the number of values
+/// below the median (order statistics).
 fn median_interval(samples: &[f64]) -> Interval {
     let sorted = sorted(samples);
     let count = sorted.len();
@@ -103,8 +105,9 @@ fn median_interval(samples: &[f64]) -> Interval {
     }
 }
 
-/// The ratio of the medians of `a` and `b`. Each median is outside of its interval in at most 2.5 % of all cases, so that
-/// both are inside in at least 95 % (Bonferroni), and the ratio is between those of the intervals' ends.
+/// The ratio of the medians of `a` and `b`. With at least `FEW` samples, each median is outside of its interval in at most
+/// 2.5 % of all cases, so that both are inside in at least 95 % (Bonferroni), and the ratio is between those of the
+/// intervals' ends.
 pub fn ratio(a: &[f64], b: &[f64]) -> Ratio {
     let (dividend, divisor) = (median_interval(a), median_interval(b));
     Ratio {

@@ -43,8 +43,8 @@ pub struct Case {
     /// How the lengths are made. They are not in suite.jsonl, because some are long lists.
     #[serde(default)]
     pub lengths: Lengths,
-    /// The descriptor as DxDispatch writes it. Plain fills, which are no operator of DirectML, and cases of ONNX alone
-    /// have none.
+    /// The descriptor as DxDispatch writes it. Baselines of fills, which are no operator of DirectML, and cases of ONNX
+    /// alone have none.
     pub descriptor: Option<Value>,
     /// The node that does the same in ONNX.
     pub onnx: Option<Value>,
@@ -99,7 +99,7 @@ pub fn id(tier: Option<Tier>) -> String {
     format!("{name} {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Every case of the document.
+/// Every case of suite.jsonl.
 pub fn all() -> impl Iterator<Item = &'static Case> {
     CASES.iter()
 }
@@ -143,7 +143,7 @@ pub fn named(name: &str) -> Option<&'static Case> {
     all().find(|case| case.name == name)
 }
 
-/// Writes the models of a tier into a new folder.
+/// Writes the models of a tier into a new or empty folder.
 pub fn write(folder: &Path, tier: Tier) -> Result<ExitCode, String> {
     let mut models = 0;
     unfinished::fill(folder, || {
@@ -185,7 +185,7 @@ impl Case {
         self.work.as_ref().map(|work| work.mode)
     }
 
-    /// Whether it is plain work, and no operator.
+    /// Whether it is a baseline, and no operator.
     pub fn is_baseline(&self) -> bool {
         self.mode().is_some_and(Mode::is_baseline)
     }
@@ -195,7 +195,7 @@ impl Case {
         self.mode() == Some(Mode::InPlace)
     }
 
-    /// Whether it is timed with a cold L2: every operator, and plain work of one large size.
+    /// Whether it is timed with a cold L2: every operator, and baselines of one large size.
     fn is_cold(&self) -> bool {
         match &self.work {
             Some(work) if work.mode.is_baseline() => work.case == "512 MiB",

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The runner starts a process for each case, so that a case that crashes or hangs is one failed case and not the end of
-//! the bench. The results file is written after each case, so that an interrupted bench keeps what it has.
+//! the bench. A new results file is written after each case, so that an interrupted bench keeps what it has. An older file,
+//! a pipe and standard output are written at the end.
 
 mod results_file;
 
@@ -250,7 +251,7 @@ fn summarize(results: &Results, options: &Bench) -> Result<ExitCode, String> {
     }
     if results.planned == 0 {
         return Err(format!(
-            "{} refused every case; the run's notes say why",
+            "{} refused every case; the notes of the results file say why",
             results.machine.tool
         ));
     }

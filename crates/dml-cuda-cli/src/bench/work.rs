@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the plain work by whose rate floors are computed.
+/// Bytes of the baselines by whose rate floors are computed.
 pub const LARGE_BASELINE: u64 = 512 << 20;
 
 /// What a case does. Two cases with equal work may be compared.
@@ -72,10 +72,10 @@ pub enum Mode {
     /// The output is the input.
     #[serde(rename = "in place")]
     InPlace,
-    /// A plain copy: the baseline of reversals out of place and in place.
+    /// A copy: the baseline of reversals out of place and in place.
     #[serde(rename = "baseline of copies")]
     BaselineOfCopies,
-    /// A plain fill: the baseline of fills.
+    /// A fill with one byte: the baseline of fills.
     #[serde(rename = "baseline of fills")]
     BaselineOfFills,
 }
@@ -91,7 +91,7 @@ impl Mode {
     /// The modes of cases, in the order of reports.
     pub const OF_CASES: [Self; 3] = [Self::Fill, Self::Copy, Self::InPlace];
 
-    /// Whether it is plain work.
+    /// Whether it is the mode of a baseline.
     pub fn is_baseline(self) -> bool {
         self.baseline() == self
     }

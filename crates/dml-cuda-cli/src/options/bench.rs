@@ -99,7 +99,7 @@ pub struct Report {
     ///
     /// There are at most eight. `-` is standard input.
     #[arg(value_name = "RUN.json", num_args = 1..=8, required = true)]
-    pub runs: Vec<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Count differences below this many percent as SAME
     #[arg(long, default_value_t = 5.0, value_parser = percent)]
     #[arg(hide_short_help = true)]

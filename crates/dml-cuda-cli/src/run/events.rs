@@ -1,6 +1,7 @@
 //! What a model prints while it runs: DxDispatch's lines, or with `--format json` one object per line.
 //!
-//! Each event has both forms, so that a script gets every fact that a reader sees:
+//! An event usually has both forms, so that a script gets every fact that a reader sees. Only DxDispatch's line before an
+//! operator is compiled is text alone:
 //!
 //! ```text
 //! Initialize 'a': 0.0210 ms

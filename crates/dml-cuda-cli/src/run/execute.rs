@@ -55,7 +55,8 @@ pub fn execute(model: Model, device: &Device, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The state between two commands. Commands change the contents of resources, and nothing else.
+/// The state between two commands. Commands change the contents of resources, and `writeFile` writes files; nothing else
+/// changes.
 struct Executor<'a> {
     options: &'a Options,
     stream: Stream,

@@ -34,12 +34,12 @@ pub struct Compiled {
     pub defaults: Bindings,
 }
 
-/// A resource on the device, without its initial values.
+/// A resource on the device. Its buffer has the initial values, which are no longer on the host.
 pub struct Placed {
     pub buffer: Buffer,
     /// The type for printing and writing. None for a list of mixed types.
     pub data_type: Option<TensorDataType>,
-    /// Bytes of the initial values.
+    /// Bytes of the initial values. As many are printed, from the begin of the buffer on.
     pub initial_length: u64,
     /// Whether the model gives the size. Then a file of the resource holds all of it.
     pub explicit_size: bool,

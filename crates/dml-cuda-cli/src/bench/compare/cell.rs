@@ -1,14 +1,15 @@
 //! The figures of a case in a results file, and whether those of two files differ.
 //!
-//! A case has a share of the speed of two plain works, which are copies or fills of the same file:
+//! A case has a share of the speed of two baselines, which are copies or fills of the same file:
 //!
 //! ```text
-//! of_baseline   time of plain work of about the same size, scaled to the case's bytes / time of the case
-//! of_floor      time of plain work on 512 MiB,             scaled to the case's bytes / time of the case
+//! of_baseline   time of a baseline of about the same size, scaled to the case's bytes / time of the case
+//! of_floor      time of the baseline on 512 MiB,           scaled to the case's bytes / time of the case
 //! ```
 //!
-//! Plain work of the same size waits for its launch as the case does. Plain work on 512 MiB shows the bandwidth of the
-//! memory, which bounds large cases.
+//! A baseline of the same size waits for its launch as the case does. The baseline on 512 MiB shows the bandwidth of the
+//! memory, which bounds large cases. With a cold L2 a case was timed with its own baseline, whose time `of_baseline` takes
+//! as it is.
 
 use serde::Serialize;
 
@@ -36,8 +37,8 @@ pub struct Cell {
     pub gigabytes_per_second: f64,
     /// The baseline's time over the case's.
     pub of_baseline: Option<f64>,
-    /// The floor over the case's time: the bytes at the rate of a plain copy or fill of 512 MiB in the same file. None if
-    /// the file has no such work, and for small cases, which wait for their launch more than for memory.
+    /// The floor over the case's time: the bytes at the rate of the baseline on 512 MiB in the same file. None if
+    /// the file has no such baseline, and for small cases, which wait for their launch more than for memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_floor: Option<f64>,
 }
@@ -92,21 +93,21 @@ pub fn cell(timed: &Timed, baselines: &[&Timed]) -> Cell {
     }
 }
 
-/// Microseconds of the bytes at the rate of the plain work of the nearest size.
+/// Microseconds of the bytes at the rate of the baseline of the nearest size.
 fn baseline_microseconds(work: &Work, baselines: &[&Timed]) -> Option<f64> {
     let nearest =
         of_kind(work, baselines).min_by(|a, b| distance(a, work).total_cmp(&distance(b, work)))?;
-    // Plain work of a quite other size says nothing: short work is bound by other things.
+    // A baseline of a quite other size says nothing: short work is bound by other things.
     let is_near = distance(nearest, work) <= 4f64.ln() || work.bytes > nearest.work.bytes;
     is_near.then(|| at_rate_of(nearest, work.bytes))
 }
 
-/// How far the sizes of plain work and of a case are apart, as a logarithm.
+/// How far the sizes of a baseline and of a case are apart, as a logarithm.
 fn distance(baseline: &Timed, work: &Work) -> f64 {
     (baseline.work.bytes as f64 / work.bytes as f64).ln().abs()
 }
 
-/// Microseconds of the bytes at the rate of plain work on 512 MiB.
+/// Microseconds of the bytes at the rate of the baseline on 512 MiB.
 fn floor_microseconds(work: &Work, baselines: &[&Timed]) -> Option<f64> {
     if work.bytes < LEAST_FLOOR_BYTES {
         return None;
@@ -129,7 +130,7 @@ fn of_kind<'a>(work: &Work, baselines: &'a [&Timed]) -> impl Iterator<Item = &'a
         .filter(move |timed| timed.work.mode == mode)
 }
 
-/// Microseconds that plain work of another size would take, if its time grew with its bytes.
+/// Microseconds that a baseline of another size would take, if its time grew with its bytes.
 fn at_rate_of(baseline: &Timed, bytes: u64) -> f64 {
     median(baseline.outcome.samples()) * bytes as f64 / baseline.work.bytes as f64
 }

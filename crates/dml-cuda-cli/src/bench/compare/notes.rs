@@ -24,23 +24,24 @@ pub struct Warning {
     /// The place of the file on the command line.
     #[serde(skip)]
     pub file: usize,
-    /// The whole line, which begins with WARNING or NOTE.
+    /// Whether it makes figures doubtful.
+    #[serde(skip)]
+    pub is_serious: bool,
+    /// The whole line, which begins with WARNING if it is serious, and else with NOTE.
     pub text: String,
 }
 
-impl Warning {
-    /// Whether it makes figures doubtful.
-    pub fn is_serious(&self) -> bool {
-        self.text.starts_with("WARNING")
-    }
+/// What is to be said about a file.
+enum Line {
+    Warning(String),
+    Note(String),
 }
 
 /// The warnings and notes about files: first about machines, then about partial files, then about all else.
 pub fn warnings(files: &[Summary], rows: &[Row], other_machine: &[Option<String>]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (n, why) in other_machine.iter().enumerate() {
-        let text = why.as_ref().map(|why| format!("WARNING: {why}"));
-        add(&mut warnings, n + 1, text);
+        add(&mut warnings, n + 1, why.clone().map(Line::Warning));
     }
     for (file, summary) in files.iter().enumerate() {
         add(&mut warnings, file, partial(summary));
@@ -56,22 +57,31 @@ pub fn warnings(files: &[Summary], rows: &[Row], other_machine: &[Option<String>
 }
 
 /// Adds a line about a file, if there is one.
-fn add(warnings: &mut Vec<Warning>, file: usize, text: Option<String>) {
-    warnings.extend(text.map(|text| Warning { file, text }));
+fn add(warnings: &mut Vec<Warning>, file: usize, line: Option<Line>) {
+    let (is_serious, text) = match line {
+        Some(Line::Warning(text)) => (true, format!("WARNING: {text}")),
+        Some(Line::Note(text)) => (false, format!("NOTE: {text}")),
+        None => return,
+    };
+    warnings.push(Warning {
+        file,
+        is_serious,
+        text,
+    });
 }
 
 /// An interrupted bench lacks cases, so that its means are those of the first ones.
-fn partial(Summary { name, missing, .. }: &Summary) -> Option<String> {
+fn partial(Summary { name, missing, .. }: &Summary) -> Option<Line> {
     match missing {
         0 => None,
-        _ => Some(format!(
-            "WARNING: {name} is partial: {missing} cases or outputs are missing"
-        )),
+        _ => Some(Line::Warning(format!(
+            "{name} is partial: {missing} cases or outputs are missing"
+        ))),
     }
 }
 
 /// Releases may change a case and keep its name.
-fn other_suite(first: &Summary, other: &Summary) -> Option<String> {
+fn other_suite(first: &Summary, other: &Summary) -> Option<Line> {
     if !suites_differ(first, other) {
         return None;
     }
@@ -79,33 +89,33 @@ fn other_suite(first: &Summary, other: &Summary) -> Option<String> {
         "{} ran {}, and {} ran {}",
         first.name, first.suite, other.name, other.suite
     );
-    Some(format!(
-        "WARNING: the suites differ, so models of one name may also differ: {suites}"
-    ))
+    Some(Line::Warning(format!(
+        "the suites differ, so models of one name may also differ: {suites}"
+    )))
 }
 
 /// Times of the host's clock contain the way to the GPU, and those of events do not.
-fn other_timing(first: &Summary, other: &Summary) -> Option<String> {
+fn other_timing(first: &Summary, other: &Summary) -> Option<Line> {
     if first.timing == other.timing {
         return None;
     }
     let (a, b) = (&first.name, &other.name);
     if ways(&first.timing) == ways(&other.timing) {
-        return Some(format!(
-            "NOTE: {a} and {b} were timed in one way, but not in all details; see their timing"
-        ));
+        return Some(Line::Note(format!(
+            "{a} and {b} were timed in one way, but not in all details; see their timing"
+        )));
     }
     let [timing_of_a, timing_of_b] = [first, other].map(|summary| match &*summary.timing {
         "" => "not known",
         timing => timing,
     });
-    Some(format!(
-        "WARNING: {a} and {b} were timed differently. {a}: {timing_of_a}. {b}: {timing_of_b}"
-    ))
+    Some(Line::Warning(format!(
+        "{a} and {b} were timed differently. {a}: {timing_of_a}. {b}: {timing_of_b}"
+    )))
 }
 
-/// Large copies and fills cannot be faster than plain ones.
-fn slow_baseline(summary: &Summary, file: usize, rows: &[Row]) -> Option<String> {
+/// Large copies and fills cannot be faster than their baselines.
+fn slow_baseline(summary: &Summary, file: usize, rows: &[Row]) -> Option<Line> {
     let mut most: f64 = 0.0;
     for row in rows {
         // A reversal in place uses half the memory of a copy, so that more of it stays in the cache.
@@ -117,20 +127,22 @@ fn slow_baseline(summary: &Summary, file: usize, rows: &[Row]) -> Option<String>
         return None;
     }
     let speed = format!("at up to {} of the baseline's speed", percent(most));
-    Some(format!(
-        "WARNING: {} runs {speed}: the baseline is too slow",
+    Some(Line::Warning(format!(
+        "{} runs {speed}: the baseline is too slow",
         summary.name
-    ))
+    )))
 }
 
 /// How many cases failed or are known to be wrong.
-fn failed_cases(Summary { name, .. }: &Summary, file: usize, rows: &[Row]) -> Option<String> {
+fn failed_cases(Summary { name, .. }: &Summary, file: usize, rows: &[Row]) -> Option<Line> {
     let cases = match rows.iter().filter(|row| row.causes[file].is_some()).count() {
         0 => return None,
         1 => "1 case has".to_owned(),
         failed => format!("{failed} cases have"),
     };
-    Some(format!("NOTE: {name}: {cases} no time; the rows say why"))
+    Some(Line::Note(format!(
+        "{name}: {cases} no time; the rows say why"
+    )))
 }
 
 /// A file that does not name its suite, as those of older releases, is taken to have the same one.

@@ -5,9 +5,11 @@
 //! | a case is SLOWER | |
 //! | a case or an output failed | it failed in the first file as well |
 //! | an output differs | `--allow-different-outputs` |
-//! | a case or an output is in one of both only, or is other work | `--allow-missing` |
+//! | a case or an output is in one of both only | it failed in this file; `--allow-missing` |
+//! | a case has times in both that are not comparable | `--allow-missing` |
 //!
-//! A case that is UNSURE is no regression: noise must not fail a pipeline.
+//! A case that is UNSURE is no regression: noise must not fail a pipeline. A time or an output whose model is known to
+//! differ is not compared, and so is none either.
 
 use super::{Comparison, Row, Status};
 use crate::bench::numbers::counted;
@@ -38,7 +40,7 @@ pub fn regressions(comparison: &Comparison, allowed: &Allowed) -> Vec<String> {
         failed_outputs += outputs.newly_failed;
         missing_outputs += outputs.missing;
     }
-    let newly = "failed, which did not fail in the first run";
+    let newly = "failed, which did not fail in the first file";
     let mut reasons = vec![
         (slower, "case", "SLOWER"),
         (failed_cases, "case", newly),
@@ -48,7 +50,7 @@ pub fn regressions(comparison: &Comparison, allowed: &Allowed) -> Vec<String> {
         reasons.push((different, "output", "different (--allow-different-outputs)"));
     }
     if !allowed.missing {
-        let why = "not in both runs (--allow-missing)";
+        let why = "not in both files (--allow-missing)";
         reasons.extend([
             (missing_cases, "case", why),
             (missing_outputs, "output", why),

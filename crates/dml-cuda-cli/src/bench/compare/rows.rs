@@ -97,19 +97,22 @@ struct Files<'a> {
     other_machine: &'a [Option<String>],
     /// The cases of each file by name.
     by_name: Vec<BTreeMap<String, &'a Timed>>,
-    /// The plain work of each file.
+    /// The baselines of each file.
     baselines: Vec<Vec<&'a Timed>>,
     /// Why cases of two files are not compared.
     not_compared: BTreeSet<String>,
 }
 
-/// A row for each case: those of the first file in its order, then those that only others have. The second result says why
-/// cases of two files are not compared.
-pub fn rows(
-    all: &[Results],
-    threshold: f64,
-    other_machine: &[Option<String>],
-) -> (Vec<Row>, BTreeSet<String>) {
+/// The rows of all files.
+pub struct Rows {
+    /// A row for each case: those of the first file in its order, then those that only others have.
+    pub rows: Vec<Row>,
+    /// Why cases of two files are not compared.
+    pub not_compared: BTreeSet<String>,
+}
+
+/// Makes the rows. `threshold` is in percent, and `other_machine` says why a file after the first is not comparable.
+pub fn rows(all: &[Results], threshold: f64, other_machine: &[Option<String>]) -> Rows {
     let mut files = Files {
         all,
         threshold,
@@ -130,7 +133,10 @@ pub fn rows(
             rows.push(files.row(work));
         }
     }
-    (rows, files.not_compared)
+    Rows {
+        rows,
+        not_compared: files.not_compared,
+    }
 }
 
 impl Files<'_> {

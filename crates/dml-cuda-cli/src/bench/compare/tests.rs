@@ -105,7 +105,7 @@ fn a_difference_is_one_only_beyond_the_threshold_and_the_interval() {
     }
 }
 
-/// Other work next to one of two runs of one program: every case is UNSURE, and the baselines say why.
+/// Other work next to one of two benches of one program: every case is UNSURE, and the baselines say why.
 #[test]
 fn baselines_that_differ_say_that_the_machine_was_another() {
     let on = |device: &str, factor: f64| {

@@ -74,7 +74,7 @@ fn verdicts(comparison: &Comparison) -> Markup {
             @if n == 0 {
                 p { (what_ran(comparison)) }
                 @for warning in &comparison.warnings {
-                    p class=(if warning.is_serious() { "warning" } else { "note" }) { (warning.text) }
+                    p class=(if warning.is_serious { "warning" } else { "note" }) { (warning.text) }
                 }
             }
             @for (by, line) in [("By type", &verdict.by_type), ("By kind", &verdict.by_kind)] {

@@ -8,6 +8,7 @@
 //! warnings and notes
 //! tables of groups
 //! tables of cases
+//! hints: what is not listed, and where more figures are
 //! the mark by which a report is known
 //! ```
 //!

@@ -132,7 +132,7 @@ fn search_path(program: &Path) -> Result<OsString, String> {
 }
 
 impl Runner for DxDispatch<'_> {
-    /// Without cases in place, where DirectML returns wrong data, and plain fills, which are none of its operators.
+    /// Without cases in place, where DirectML returns wrong data, and baselines of fills, which are none of its operators.
     fn cases(&self) -> Vec<Case> {
         let mut cases = suite::of_tier(self.asked.tier);
         cases.retain(|case| case.descriptor.is_some() && !case.is_in_place());

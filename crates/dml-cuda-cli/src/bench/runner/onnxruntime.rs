@@ -234,16 +234,20 @@ impl Runner for OnnxRuntime<'_> {
         tool.clone_into(&mut machine.tool);
         // Only for its clocks: the case has its times.
         let again = || drop(self.ask(Some(case)));
-        [machine.device, machine.driver, machine.clocks] = machine::nvidia(pci, again)
-            .unwrap_or_else(|| {
-                let mut device = device.clone();
-                if !device.contains("CPU") {
-                    if let Some(adapters) = machine::windows_adapters() {
-                        device += &format!(" of: {adapters}");
-                    }
+        if let Some(gpu) = machine::nvidia(pci, again) {
+            machine.device = gpu.name;
+            machine.driver = gpu.driver;
+            machine.clocks = gpu.clocks;
+        } else {
+            device.clone_into(&mut machine.device);
+            machine.driver.clear();
+            machine.clocks.clear();
+            if !device.contains("CPU") {
+                if let Some(adapters) = machine::windows_adapters() {
+                    machine.device += &format!(" of: {adapters}");
                 }
-                [device, String::new(), String::new()]
-            });
+            }
+        }
         let memory = match provider.as_str() {
             "CUDAExecutionProvider" | "DmlExecutionProvider" => "the device's",
             _ => "the host's",

@@ -228,9 +228,9 @@ impl Runner for Own<'_> {
                 .flat_map(|adapter| ["-a", adapter]),
         );
         let fills = || drop(process::run_to_end(&mut fill, WORK));
-        if let Some([_, installed, clocks]) = machine::nvidia(pci, fills) {
-            machine.driver = format!("{installed} ({driver})");
-            machine.clocks = clocks;
+        if let Some(gpu) = machine::nvidia(pci, fills) {
+            machine.driver = format!("{} ({driver})", gpu.driver);
+            machine.clocks = gpu.clocks;
         }
         if !self.asked.cold_l2 {
             return timing.clone();

@@ -94,10 +94,10 @@ fn a_guard_fails_for_what_is_lost() {
             &a,
             &made("b", &[("x", "f32", &STEADY)]),
             &[],
-            "2 cases not in both runs (--allow-missing)",
+            "2 cases not in both files (--allow-missing)",
         ),
         (0, &a, &made("b", &[("x", "f32", &STEADY)]), &[missing], ""),
-        (1, &a, &zero, &[other_outputs], "1 output not in both runs"),
+        (1, &a, &zero, &[other_outputs], "1 output not in both files"),
         (
             1,
             &one,
@@ -118,19 +118,19 @@ fn a_guard_fails_for_what_is_lost() {
             &a,
             &without,
             &[],
-            "1 case failed, which did not fail in the first run",
+            "1 case failed, which did not fail in the first file",
         ),
         (
             1,
             &without,
             &made("b", &[("x", "f32", &STEADY), ("y", "f32", &STEADY)]),
             &[],
-            "1 case not in both runs",
+            "1 case not in both files",
         ),
         (1, &noisy(1.0), &noisy(3.0), &[], "1 case SLOWER"),
         (0, &noisy(1.0), &noisy(1.2), &[], ""),
-        // A case that failed in both runs has not become slower, but nothing was timed.
-        (2, &failed, &failed, &[], "no case has a time in both runs"),
+        // A case that failed in both files has not become slower, but nothing was timed.
+        (2, &failed, &failed, &[], "no case has a time in both files"),
         // The machine was another: nothing is decided.
         (
             2,

@@ -286,7 +286,9 @@ fn onnx_runtime_answers_case_by_case() {
     ];
     let said = stderr(&folder.run(&[&f64[..], &["--only", "65536_bytes.f64"]].concat()));
     assert!(
-        said.contains("ERROR: ONNX Runtime 9.9 CPU refused every case; the run's notes say why"),
+        said.contains(
+            "ERROR: ONNX Runtime 9.9 CPU refused every case; the notes of the results file say why"
+        ),
         "{said}"
     );
     let (_, found) = bench("a.json", "--provider-library", "a.so");

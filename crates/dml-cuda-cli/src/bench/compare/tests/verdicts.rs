@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A group counts what both runs have. The winner is named first, and by its own numbers.
+/// A group counts what both files have. The winner is named first, and by its own numbers.
 #[test]
 fn a_verdict_is_of_the_cases_that_both_runs_have() {
     let of = |tool: &str, cases: &[(&str, f64)]| {
@@ -52,9 +52,9 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
     assert_eq!(
         (all.cases, all.of_baseline),
         (3, vec![Some(1.0), Some(4.0)]),
-        "what one run lacks does not count"
+        "what one file lacks does not count"
     );
-    // Every figure is the speedup of the second run.
+    // Every figure is the speedup of the second file.
     let swapped = verdict(&[&b, &a]);
     let rest = "(0.12× to 0.50×) on 3 cases that both ran: 0 faster, 3 slower, 0 unsure";
     assert_eq!(

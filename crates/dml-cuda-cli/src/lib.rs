@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A function that fails usually returns a message without the word ERROR, and `main` prints it. Those that go on, or that
-//! exit with code 2, print it themselves. Without options that dml-cuda alone
-//! has, the lines of a model are DxDispatch's. [`dml_cuda_model`] reads the models.
+//! exit with code 2, print it themselves. Without options that dml-cuda alone has, the lines of a model are DxDispatch's.
+//! [`dml_cuda_model`] reads the models.
 
 mod bench;
 mod completions;

@@ -9,9 +9,9 @@
 //! forget all                    locked, when the whole write has succeeded
 //! ```
 //!
-//! So after a signal either all new files of a write are there, or none. In `bench` the first signal only ends the case, so
-//! that what is known is written. A second one ends the process at once (`process::end_on_signals`), and what is unfinished
-//! then stays.
+//! So after a signal either all new files of a write are there, or none. `bench` is the exception: its first signal ends only
+//! the case, so that what is known is written. A second one ends the process at once (`process::end_on_signals`), and what
+//! is unfinished stays.
 
 use std::fs;
 use std::io::{self, ErrorKind::AlreadyExists};

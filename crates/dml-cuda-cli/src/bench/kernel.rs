@@ -38,7 +38,7 @@ const TWO_SETS: std::ops::Range<u64> = (8 << 20) + 1..512 << 20;
 /// A prime number of bytes, so that elements which are a power of two apart differ.
 const RANDOM_BYTES: usize = 16_777_213;
 
-/// A baseline that would move fewer bytes is an empty kernel: the launch takes longer than the bytes.
+/// A baseline on fewer bytes is an empty kernel: the launch takes longer than the bytes.
 const SMALL: u64 = 1 << 20;
 
 /// Kernels move whole thread blocks' shares, and the driver as much.

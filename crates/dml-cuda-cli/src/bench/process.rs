@@ -25,14 +25,11 @@ use crate::signals;
 /// Bytes that a process may print on each stream.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// How the error of a limit of time begins.
-pub const TOO_LONG: &str = "it took more than";
-
 /// The exit code that a signal asks for, or 0.
 static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 
 /// Makes signals end the runner's process, after which files are written and folders removed. A second signal ends this
-/// program at once: temporary folders and a half-written file under a temporary name stay.
+/// program at once, so that temporary folders and a file under a temporary name may stay.
 pub fn end_on_signals() {
     signals::on_end(|code| {
         if INTERRUPTED.swap(code, Ordering::Relaxed) > 0 {
@@ -58,6 +55,34 @@ pub struct Ended {
     pub stderr: String,
 }
 
+/// Why a program did not run to its end, or has no answer.
+pub struct Failure {
+    pub message: String,
+    /// Whether it took more than the limit of time.
+    pub is_late: bool,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            is_late: false,
+        }
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
+    }
+}
+
+impl From<Failure> for String {
+    fn from(failure: Failure) -> Self {
+        failure.message
+    }
+}
+
 /// The error of a file or a folder among the temporary ones.
 pub fn no_temporary(error: io::Error) -> String {
     format!(
@@ -67,7 +92,7 @@ pub fn no_temporary(error: io::Error) -> String {
 }
 
 /// Runs a command to its end, or ends it at a limit, which is an error.
-pub fn run_to_end(command: &mut Command, limit: Duration) -> Result<Ended, String> {
+pub fn run_to_end(command: &mut Command, limit: Duration) -> Result<Ended, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: io::Error| format!("{name} cannot be started: {error}");
     // Files, unlike pipes, need no thread that reads them.
@@ -109,7 +134,7 @@ pub fn run_to_end(command: &mut Command, limit: Duration) -> Result<Ended, Strin
 }
 
 /// Waits for the end, for a limit or for a signal. The caller ends the process in every case.
-fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStatus, String> {
+fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStatus, Failure> {
     let begun = Instant::now();
     loop {
         let status = child.try_wait().map_err(|error| error.to_string())?;
@@ -117,16 +142,19 @@ fn wait(child: &mut Child, streams: &[File], limit: Duration) -> Result<ExitStat
             .iter()
             .any(|file| file.metadata().is_ok_and(|found| found.len() > MOST_BYTES))
         {
-            return Err(format!("it printed more than {} MiB", MOST_BYTES >> 20));
+            return Err(format!("it printed more than {} MiB", MOST_BYTES >> 20).into());
         }
         if let Some(status) = status {
             return Ok(status);
         }
         if is_interrupted() {
-            return Err("it was interrupted".to_owned());
+            return Err("it was interrupted".into());
         }
         if begun.elapsed() >= limit {
-            return Err(format!("{TOO_LONG} {} s, the --timeout", limit.as_secs()));
+            return Err(Failure {
+                message: format!("it took more than {} s, the --timeout", limit.as_secs()),
+                is_late: true,
+            });
         }
         std::thread::sleep(Duration::from_millis(1));
     }

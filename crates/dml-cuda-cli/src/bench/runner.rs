@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::process::{self, Ended};
+use super::process::{self, Ended, Failure};
 use super::results::{Machine, Outcome};
 use super::suite::Case;
 use crate::model::file;
@@ -47,7 +47,7 @@ pub trait Runner {
     fn cases(&self) -> Vec<Case>;
 
     /// Runs a case. An error is the case's, and the next one may still succeed.
-    fn answer(&mut self, case: &Case) -> Result<Answer, String>;
+    fn answer(&mut self, case: &Case) -> Result<Answer, Failure>;
 
     /// Completes what is known of a machine and its device, and returns how samples are taken. It is called once, after a
     /// case has run. It may run that case again, because an idle GPU lowers its clocks.
@@ -102,7 +102,7 @@ fn run_program(
     folder: &Path,
     words: &str,
     asked: &Bench,
-) -> Result<Ended, String> {
+) -> Result<Ended, Failure> {
     let adapter = asked.adapter.iter().flat_map(|adapter| ["-a", adapter]);
     command
         .current_dir(folder)

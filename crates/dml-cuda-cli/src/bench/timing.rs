@@ -133,17 +133,18 @@ impl Timing<'_> {
             if first != device {
                 answer = Err(format!(
                     "it ran on {device}, but must run on {first} as the cases before it"
-                ));
+                )
+                .into());
             }
         }
-        let is_late = matches!(&answer, Err(error) if error.starts_with(process::TOO_LONG));
+        let is_late = matches!(&answer, Err(failure) if failure.is_late);
         // Only another program is taken to hang.
         self.timeouts = if is_late && self.options.runner.is_some() {
             self.timeouts + 1
         } else {
             0
         };
-        answer
+        Ok(answer?)
     }
 
     /// Describes the machine after the first case that has run, and after the first case even if it failed: all may

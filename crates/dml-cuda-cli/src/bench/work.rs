@@ -72,10 +72,10 @@ pub enum Mode {
     /// The output is the input.
     #[serde(rename = "in place")]
     InPlace,
-    /// A copy: the baseline of reversals out of place and in place.
+    /// A copy as it is: the baseline of reversals out of place and in place.
     #[serde(rename = "baseline of copies")]
     BaselineOfCopies,
-    /// A fill with one byte: the baseline of fills.
+    /// A fill with one value: the baseline of fills.
     #[serde(rename = "baseline of fills")]
     BaselineOfFills,
 }

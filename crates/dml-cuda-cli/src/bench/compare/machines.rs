@@ -1,7 +1,7 @@
 //! Whether two results files of one program come from one machine in one state.
 //!
-//! A GPU that is too hot, or that another program uses, is slower in everything. A plain copy or fill then is slower as
-//! well, although it has nothing to do with the program. So if the baselines of two files of one program on one device
+//! A GPU that is too hot, or that another program uses, is slower in everything. A baseline then is slower as well,
+//! although it has nothing to do with the program. So if the baselines of two files of one program on one device
 //! differ, the machine was not the same, and every case is UNSURE. Files of two devices or two programs are compared as
 //! they are.
 

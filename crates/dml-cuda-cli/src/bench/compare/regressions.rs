@@ -8,8 +8,8 @@
 //! | a case or an output is in one of both only | it failed in this file; `--allow-missing` |
 //! | a case has times in both that are not comparable | `--allow-missing` |
 //!
-//! A case that is UNSURE is no regression: noise must not fail a pipeline. A time or an output whose model is known to
-//! differ is not compared, and so is none either.
+//! A case that is UNSURE is no regression: noise must not fail a pipeline. Neither is a time or an output whose model
+//! is known to differ, because it is not compared.
 
 use super::{Comparison, Row, Status};
 use crate::bench::numbers::counted;

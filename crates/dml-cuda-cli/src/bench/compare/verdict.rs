@@ -6,9 +6,9 @@
 //! by kind, speedup of b over a: rows and blocks 4.0× (2 cases); interleaved lanes 4.0× (1)
 //! ```
 //!
-//! The first line is the sentence. Its beginning is the title. Each figure is the geometric
-//! mean of a [`Group`] of cases, in which every case counts alike, however long it takes. A single file has no other to be
-//! compared with: its figures are shares of the speed of its own baselines.
+//! The first line is the sentence. Its beginning is the title. Each figure is the geometric mean of a [`Group`] of cases, in
+//! which every case counts alike, however long it takes. A single file has no other to be compared with: its figures are
+//! shares of the speed of its own baselines.
 
 use serde::Serialize;
 

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::transcript::{self, Transcript};
-use super::{Answer, Runner};
+use super::{Answer, Failure, Runner};
 use crate::bench::results::Machine;
 use crate::bench::suite::{self, Case};
 use crate::options::Bench;
@@ -107,14 +107,14 @@ impl<'a> DxDispatch<'a> {
         case: &Case,
         options: &str,
         printed: &mut Transcript,
-    ) -> Result<(), String> {
+    ) -> Result<(), Failure> {
         let words = format!("{}.json{options}", case.name);
         let ended = super::run_program(&mut self.command(), folder, &words, self.asked)?;
         printed.read(&format!("{}\n{}", ended.stdout, ended.stderr), &case.name);
         match &printed.failure {
             None if ended.status.success() => Ok(()),
-            Some(cause) => Err(format!("{cause} ({})", ended.status)),
-            None => Err(format!("no error was printed ({})", ended.status)),
+            Some(cause) => Err(format!("{cause} ({})", ended.status).into()),
+            None => Err(format!("no error was printed ({})", ended.status).into()),
         }
     }
 }
@@ -140,7 +140,7 @@ impl Runner for DxDispatch<'_> {
     }
 
     /// A small model is run once for its output, and a timed one for its samples.
-    fn answer(&mut self, case: &Case) -> Result<Answer, String> {
+    fn answer(&mut self, case: &Case) -> Result<Answer, Failure> {
         let folder = super::folder(case.files()?)?;
         let (dispatches, mut printed) = (case.dispatches, Transcript::default());
         if case.work.is_none() {

@@ -20,7 +20,7 @@ use dml_cuda::Device;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use super::{Answer, Runner};
+use super::{Answer, Failure, Runner};
 use crate::bench::results::{Machine, Outcome};
 use crate::bench::suite::{self, Case};
 use crate::bench::{machine, process};
@@ -122,7 +122,7 @@ impl<'a> OnnxRuntime<'a> {
 
     /// What a process says about a case, which it gets as a node with its name, its dispatches and whether its output is
     /// compared. Without a case, what it says about itself.
-    fn ask(&self, case: Option<&Case>) -> Result<Said, String> {
+    fn ask(&self, case: Option<&Case>) -> Result<Said, Failure> {
         let mut command = Command::new(&self.python);
         let question = case.map(|case| {
             let mut node = case.onnx.clone().unwrap_or_default();
@@ -139,15 +139,14 @@ impl<'a> OnnxRuntime<'a> {
         let ended = process::run_to_end(command.current_dir(self.folder.path()), timeout)?;
         // A provider may end the whole process.
         if ended.stdout.is_empty() {
-            return Err(format!("the process that ran it ended ({})", ended.status));
+            return Err(format!("the process that ran it ended ({})", ended.status).into());
         }
         match serde_json::from_str(&ended.stdout) {
-            Ok(Said::Failed(why)) => Err(why),
+            Ok(Said::Failed(why)) => Err(why.into()),
             Ok(said) => Ok(said),
-            Err(error) => Err(format!(
-                "the worker answered '{}': {error}",
-                shown(&ended.stdout)
-            )),
+            Err(error) => {
+                Err(format!("the worker answered '{}': {error}", shown(&ended.stdout)).into())
+            }
         }
     }
 }
@@ -185,7 +184,7 @@ impl Runner for OnnxRuntime<'_> {
     }
 
     /// A refused case has no outcome, and a note with the reason.
-    fn answer(&mut self, case: &Case) -> Result<Answer, String> {
+    fn answer(&mut self, case: &Case) -> Result<Answer, Failure> {
         let (device, notes) = (self.hello.device.clone(), vec![self.hello.versions.clone()]);
         let mut answer = Answer {
             device,
@@ -195,9 +194,15 @@ impl Runner for OnnxRuntime<'_> {
         answer.outcome = match self.ask(Some(case)) {
             Err(why) if self.hello.provider == "DmlExecutionProvider" && has_features(case) => {
                 let known = "ONNX Runtime's DirectML provider reads wrong lengths for more than one feature";
-                Some(Outcome::NotCompared(format!("{known}: {}", shown(&why))))
+                Some(Outcome::NotCompared(format!(
+                    "{known}: {}",
+                    shown(&why.message)
+                )))
             }
-            Err(why) => return Err(shown(&why)),
+            Err(why) => {
+                let message = shown(&why.message);
+                return Err(Failure { message, ..why });
+            }
             Ok(Said::Refused(why)) => {
                 answer.notes.push(format!(
                     "{}: {}",
@@ -217,7 +222,7 @@ impl Runner for OnnxRuntime<'_> {
                 answer.notes.extend(note);
                 Some(Outcome::Each(samples))
             }
-            Ok(_) => return Err("the worker answered another question".to_owned()),
+            Ok(_) => return Err("the worker answered another question".into()),
         };
         Ok(answer)
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use dml_cuda::DeviceError;
 use serde::Deserialize;
 
-use super::{Answer, Runner};
+use super::{Answer, Failure, Runner};
 use crate::bench::results::{Machine, Outcome};
 use crate::bench::statistics::median;
 use crate::bench::suite::{self, Case};
@@ -124,22 +124,22 @@ impl<'a> Own<'a> {
     }
 
     /// Runs this program. An error is the last one that it printed.
-    fn call(&self, folder: &Path, words: &str) -> Result<Printed, String> {
+    fn call(&self, folder: &Path, words: &str) -> Result<Printed, Failure> {
         let mut command = Command::new(&self.program);
         // The process ends with this one.
         command.env(OF_A_BENCH, std::process::id().to_string());
         let ended = super::run_program(&mut command, folder, words, self.asked)?;
         if ended.status.success() {
-            return read(&ended.stdout);
+            return Ok(read(&ended.stdout)?);
         }
         let mut lines = ended.stderr.lines().rev();
         let error = lines.find_map(|line| line.strip_prefix("ERROR: "));
         let error = shown(error.unwrap_or("no error was printed"));
-        Err(format!("{error} ({})", ended.status))
+        Err(format!("{error} ({})", ended.status).into())
     }
 
     /// Runs a case as often as `times` says.
-    fn call_case(&self, folder: &Path, case: &Case, times: &Times) -> Result<Printed, String> {
+    fn call_case(&self, folder: &Path, case: &Case, times: &Times) -> Result<Printed, Failure> {
         let (words, iterations, dispatches) =
             (self.words(case), times.iterations, times.dispatches);
         self.call(folder, &format!("{words} -i {iterations} -r {dispatches}"))
@@ -166,7 +166,7 @@ impl Runner for Own<'_> {
     }
 
     /// A small model is run once for its output. A timed case has its baseline with it, if its process has timed one.
-    fn answer(&mut self, case: &Case) -> Result<Answer, String> {
+    fn answer(&mut self, case: &Case) -> Result<Answer, Failure> {
         let files = if self.asked.cold_l2 {
             Vec::new()
         } else {

@@ -74,7 +74,8 @@ fn a_driver_that_fails_is_said_and_a_missing_gpu_is_not() {
     is_silent(0);
 }
 
-/// A bench takes the CPU only if that is asked for, or if there is nothing else, which it says first and in its run.
+/// A bench takes the CPU only if that is asked for, or if there is nothing else, which it says first and in its results
+/// file.
 #[test]
 fn a_bench_takes_no_cpu_for_a_broken_gpu() {
     let Some(folder) = double(None) else { return };

@@ -280,7 +280,7 @@ fn a_bench_with_a_cold_l2_checks_what_it_times() {
     );
 }
 
-/// A run records the driver and the clocks of its own GPU, not of the first GPU.
+/// A results file records the driver and the clocks of its own GPU, not of the first GPU.
 #[test]
 fn a_bench_asks_for_the_clocks_of_its_own_gpu() {
     use std::os::unix::fs::PermissionsExt;

@@ -48,11 +48,11 @@ fn results(label: &str, cases: Vec<Timed>) -> Results {
 
 /// How two lists of samples differ, as cases of two files.
 fn change(a: &[f64], b: &[f64]) -> Change {
-    let runs = [
+    let files = [
         results("a", vec![timing("x", Mode::Copy, 1 << 30, a)]),
         results("b", vec![timing("x", Mode::Copy, 1 << 30, b)]),
     ];
-    Comparison::new(&runs, 5.0).rows[0].changes[0].expect("both have it")
+    Comparison::new(&files, 5.0).rows[0].changes[0].expect("both have it")
 }
 
 /// Thirty samples around a middle.
@@ -114,10 +114,10 @@ fn baselines_that_differ_say_that_the_machine_was_another() {
             timing("x", Mode::Copy, 1 << 30, &samples(100.0)),
             timing("512 MiB", Mode::BaselineOfCopies, 1 << 30, &samples(90.0)),
         ];
-        let mut run = results(device, cases);
-        device.clone_into(&mut run.machine.device);
-        run.machine.tool = format!("of one name {factor}");
-        run
+        let mut file = results(device, cases);
+        device.clone_into(&mut file.machine.device);
+        file.machine.tool = format!("of one name {factor}");
+        file
     };
     let compared = |a: Results, b: Results| {
         let comparison = Comparison::new(&[a, b], 5.0);
@@ -141,10 +141,10 @@ fn baselines_that_differ_say_that_the_machine_was_another() {
     );
     // One of three is enough.
     let with_more = |spread: f64| {
-        let mut run = on("GPU", 1.0);
+        let mut file = on("GPU", 1.0);
         let more = |name| timing(name, Mode::BaselineOfCopies, 1 << 30, &around(90.0, spread));
-        run.cases.extend(["1", "2"].map(more));
-        run
+        file.cases.extend(["1", "2"].map(more));
+        file
     };
     assert_eq!(
         compared(with_more(0.01), with_more(2.0)),
@@ -169,7 +169,7 @@ fn baselines_that_differ_say_that_the_machine_was_another() {
 
 #[test]
 fn a_baseline_is_of_the_nearest_size_in_the_same_run() {
-    let run = results(
+    let file = results(
         "a",
         vec![
             timing("x", Mode::Copy, 200, &[4.0]),
@@ -179,7 +179,7 @@ fn a_baseline_is_of_the_nearest_size_in_the_same_run() {
             timing("2", Mode::BaselineOfCopies, 1000, &[2.0]),
         ],
     );
-    let comparison = Comparison::new(&[run], 5.0);
+    let comparison = Comparison::new(&[file], 5.0);
     let of_baseline = comparison
         .rows
         .iter()

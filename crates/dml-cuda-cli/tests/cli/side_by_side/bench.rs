@@ -135,7 +135,7 @@ fn a_bench_writes_samples_and_outputs() {
             }
         }
     }
-    // Nothing is replaced but with --overwrite, and then only a run or a report.
+    // Nothing is replaced but with --overwrite, and then only a results file or a report.
     let words = "a.json: it exists, but must be new; --overwrite replaces results and reports";
     bench("a.json", "check.fill.int8", &[]).fails(1, words);
     assert_eq!(folder.json("a.json"), found);

@@ -119,7 +119,7 @@ fn an_interrupted_bench_leaves_a_partial_run() {
     fs::remove_file(saved).expect("removed");
 }
 
-/// Keeps a bench from its run until it is dropped: on Windows a program that does not share the file, elsewhere a
+/// Keeps a bench from its results file until it is dropped: on Windows a program that does not share the file, elsewhere a
 /// folder that is moved away.
 #[cfg(windows)]
 fn lock(run: &Path) -> fs::File {

@@ -99,7 +99,7 @@ fn runs_that_are_none_are_said() {
     folder.run(&nine).fails(2, "");
 }
 
-/// A run may come through a pipe. What has no end is no run.
+/// A results file may come through a pipe. What has no end is none.
 #[cfg(unix)]
 #[test]
 fn a_report_reads_pipes_to_an_end() {
@@ -114,7 +114,8 @@ fn a_report_reads_pipes_to_an_end() {
     folder.refuses(&["report", "long.json"], "it is longer than 256 MiB");
 }
 
-/// Nothing is replaced but with --overwrite, and then only a run or a report. A model replaces no run either.
+/// Nothing is replaced but with --overwrite, and then only a results file or a report. A model replaces no results file
+/// either.
 #[test]
 fn a_report_replaces_nothing_unasked() {
     let folder = two_runs();
@@ -214,7 +215,7 @@ fn every_report_is_known_for_what_it_is() {
     }
 }
 
-/// Checks that a model does not write over a run.
+/// Checks that a model does not write over a results file.
 fn replaces_no_run(folder: &Folder, name: &str) {
     let before = folder.read(name);
     let write = json!([{ "type": "writeFile", "resource": "A", "targetPath": name }]);
@@ -259,7 +260,7 @@ fn a_path_may_be_long() {
         .well();
 }
 
-/// PowerShell's `>` writes UTF-16. No model replaces such a run, and --overwrite does.
+/// PowerShell's `>` writes UTF-16. No model replaces such a results file, and --overwrite does.
 #[test]
 fn a_run_may_be_utf_16() {
     let folder = two_runs();

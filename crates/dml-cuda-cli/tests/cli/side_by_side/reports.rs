@@ -7,7 +7,7 @@ use crate::{Ended, Folder};
 
 pub const STEADY: [f64; 7] = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0, 100.0];
 
-/// A case of a run. `result` is a member such as `{ "each": samples }`.
+/// A case of a results file. `result` is a member such as `{ "each": samples }`.
 fn case(name: &str, data_type: &str, mode: &str, bytes: u64, result: Value) -> Value {
     let mut case =
         json!({ "case": name, "type": data_type, "mode": mode, "bytes": bytes, "dispatches": 1 });
@@ -17,7 +17,7 @@ fn case(name: &str, data_type: &str, mode: &str, bytes: u64, result: Value) -> V
     case
 }
 
-/// A run of these cases on a machine whose baseline is slower by a factor.
+/// A results file with these cases on a machine whose baseline is slower by a factor.
 fn on_machine(label: &str, mut cases: Vec<Value>, factor: f64) -> Value {
     let machine = json!({ "tool": "a tool", "commit": "abc", "device": "Some GPU", "date": "2026-11-20T01:02:03Z" });
     let each = STEADY.map(|sample| sample * factor);
@@ -31,7 +31,7 @@ fn on_machine(label: &str, mut cases: Vec<Value>, factor: f64) -> Value {
     json!({ "schema": 2, "label": label, "machine": machine, "timing": "", "cases": cases })
 }
 
-/// A run with a case for each name, of these samples.
+/// A results file with a case for each name, of these samples.
 pub fn made(label: &str, cases: &[(&str, &str, &[f64])]) -> Value {
     let copy = |(name, data_type, samples): &(&str, &str, &[f64])| {
         case(name, data_type, "copy", 1 << 20, json!({ "each": samples }))
@@ -39,7 +39,7 @@ pub fn made(label: &str, cases: &[(&str, &str, &[f64])]) -> Value {
     on_machine(label, cases.iter().map(copy).collect(), 1.0)
 }
 
-/// A folder with `a.json` and `b.json`, two runs of one case.
+/// A folder with `a.json` and `b.json`, two results files with one case.
 pub fn two_runs() -> Folder {
     let folder = Folder::new();
     for name in ["a", "b"] {
@@ -169,7 +169,7 @@ fn a_guard_fails_for_what_is_lost() {
 #[test]
 fn runs_have_names_of_their_own() {
     let folder = Folder::new();
-    // Runs of one label are told apart by their files.
+    // Results files of one label are told apart by their files.
     let [first, later] = ["2026-01-02", "2026-01-03"];
     for (machines, options, labels) in [
         (

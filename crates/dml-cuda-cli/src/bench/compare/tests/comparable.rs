@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn runs_are_named_by_what_differs() {
-    let named = |runs: &[(&str, &str)]| {
-        let run = |(label, file): &(&str, &str)| {
+    let named = |files: &[(&str, &str)]| {
+        let labelled = |(label, file): &(&str, &str)| {
             let [label, file] = [label, file].map(|text| text.to_string());
             Results {
                 label,
@@ -13,9 +13,9 @@ fn runs_are_named_by_what_differs() {
                 ..Results::default()
             }
         };
-        names::names(&runs.iter().map(run).collect::<Vec<_>>())
+        names::names(&files.iter().map(labelled).collect::<Vec<_>>())
     };
-    for (runs, found) in [
+    for (files, found) in [
         (
             &[
                 ("dml-cuda 0.3.0 on H200, Linux", "x"),
@@ -45,7 +45,7 @@ fn runs_are_named_by_what_differs() {
             &["dml-cuda 0.3.0 on CPU"],
         ),
     ] {
-        assert_eq!(named(runs), found);
+        assert_eq!(named(files), found);
     }
     let long = named(&[(&"long ".repeat(20), ""), (&"longer ".repeat(20), "")]);
     assert!(
@@ -59,7 +59,7 @@ fn runs_are_named_by_what_differs() {
 #[test]
 fn other_models_are_named_and_not_compared() {
     let of = |label: &str, models: [&str; 2], factor: f64| {
-        let mut run = results(
+        let mut file = results(
             label,
             vec![timing(
                 "x",
@@ -68,15 +68,15 @@ fn other_models_are_named_and_not_compared() {
                 &around(100.0 * factor, 0.01),
             )],
         );
-        models[0].clone_into(&mut run.cases[0].model);
-        run.outputs.insert(
+        models[0].clone_into(&mut file.cases[0].model);
+        file.outputs.insert(
             "o".to_owned(),
             Output {
                 model: models[1].to_owned(),
                 ..output(label, false)
             },
         );
-        run
+        file
     };
     let compared = |a: [&str; 2], b: [&str; 2]| {
         let comparison = Comparison::new(&[of("0a", a, 1.0), of("0b", b, 2.0)], 5.0);
@@ -114,7 +114,7 @@ fn other_models_are_named_and_not_compared() {
 
 #[test]
 fn what_cannot_be_compared_is_said() {
-    let mut runs = [
+    let mut files = [
         results(
             "a",
             vec![
@@ -130,7 +130,7 @@ fn what_cannot_be_compared_is_said() {
             ],
         ),
     ];
-    let comparison = Comparison::new(&runs, 5.0);
+    let comparison = Comparison::new(&files, 5.0);
     assert!(
         comparison.rows.iter().all(|row| row.changes[0].is_none())
             && comparison.verdicts[0].all.is_none()
@@ -145,13 +145,13 @@ fn what_cannot_be_compared_is_said() {
         .not_compared
         .iter()
         .any(|why| why.contains("which is other work")));
-    runs[1].cases[0] = timing("x", Mode::InPlace, 8, &[1.0]);
-    assert!(Comparison::new(&runs, 5.0)
+    files[1].cases[0] = timing("x", Mode::InPlace, 8, &[1.0]);
+    assert!(Comparison::new(&files, 5.0)
         .rows
         .iter()
         .any(|row| row.changes[0].is_some()));
-    "DxDispatch".clone_into(&mut runs[0].machine.tool);
-    let in_place = Comparison::new(&runs, 5.0);
+    "DxDispatch".clone_into(&mut files[0].machine.tool);
+    let in_place = Comparison::new(&files, 5.0);
     assert!(
         in_place.rows.iter().all(|row| row.changes[0].is_none()),
         "DirectML's data is wrong"
@@ -162,19 +162,19 @@ fn what_cannot_be_compared_is_said() {
         in_place.not_compared,
         BTreeSet::from([a, b, format!("cases (in place): {known}")])
     );
-    runs[0].cases.pop();
+    files[0].cases.pop();
     let absent = format!("1 case (in place) that 'a' does not have: {known}");
-    assert!(Comparison::new(&runs, 5.0).not_compared.contains(&absent));
+    assert!(Comparison::new(&files, 5.0).not_compared.contains(&absent));
 }
 
 /// Outputs with lengths above the axis size differ from DirectML's. Others, and those of other libraries, but must not.
 #[test]
 fn outputs_differ_as_expected_only_from_directmls() {
     let of = |tool: &str, bytes: &str, expected: bool| {
-        let mut run = Results::default();
-        tool.clone_into(&mut run.machine.tool);
-        run.outputs.insert("o".to_owned(), output(bytes, expected));
-        run
+        let mut file = Results::default();
+        tool.clone_into(&mut file.machine.tool);
+        file.outputs.insert("o".to_owned(), output(bytes, expected));
+        file
     };
     let found = |tool: &str, expected: bool| {
         let comparison = Comparison::new(
@@ -220,9 +220,9 @@ fn outputs_differ_as_expected_only_from_directmls() {
     });
     let mut right = of("ONNX Runtime 1.31.1 CUDA", "01", false);
     right.cases.push(timing("x", Mode::Copy, 8, &[1.0]));
-    for runs in [[wrong.clone(), right.clone()], [right, wrong]] {
+    for files in [[wrong.clone(), right.clone()], [right, wrong]] {
         assert_eq!(
-            regressions(&Comparison::new(&runs, 5.0), &Allowed::default()),
+            regressions(&Comparison::new(&files, 5.0), &Allowed::default()),
             Vec::<String>::new()
         );
     }

@@ -30,8 +30,8 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
         ..small(100.0)
     });
     b.cases.push(small(25.0));
-    let verdict = |runs: &[&Results]| {
-        Comparison::new(&runs.iter().copied().cloned().collect::<Vec<_>>(), 5.0)
+    let verdict = |files: &[&Results]| {
+        Comparison::new(&files.iter().copied().cloned().collect::<Vec<_>>(), 5.0)
             .verdicts
             .remove(0)
     };
@@ -116,8 +116,8 @@ fn a_verdict_is_of_the_cases_that_both_runs_have() {
         "Not decided: the difference is too near the threshold of 5 %. b was 1.05× as fast as a";
     assert!(near.sentence.starts_with(why), "{}", near.sentence);
     let [mut on_gpu, mut slower] = [of("a", &[("x", 1.0)]), of("b", &[("x", 2.0)])];
-    for run in [&mut on_gpu, &mut slower] {
-        "GPU".clone_into(&mut run.machine.device);
+    for file in [&mut on_gpu, &mut slower] {
+        "GPU".clone_into(&mut file.machine.device);
     }
     slower.cases[1].outcome = Outcome::Each(around(200.0, 0.01));
     let found = verdict(&[&on_gpu, &slower]);
@@ -200,7 +200,8 @@ fn records_have_no_warning_of_a_baseline() {
         .collect();
     assert!(files.len() > 9, "{files:?}");
     for file in files {
-        let warnings = Comparison::new(&[Results::read(&file).expect("a run")], 5.0).warnings;
+        let warnings =
+            Comparison::new(&[Results::read(&file).expect("a results file")], 5.0).warnings;
         assert!(
             !warnings
                 .iter()

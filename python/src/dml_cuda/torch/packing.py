@@ -1,8 +1,8 @@
 """PyTorch's packing, for RNNs that run padded batches: a pack keeps the padded batch, and is packed when it is read.
 
 `pack_padded_sequence` copies the batch, as PyTorch's does. If the lengths are on the host, it leaves out the padding
-after the longest sequence, and PyTorch's own function runs if no RNN would run the batch padded, or if PyTorch would
-refuse the arguments."""
+after the longest sequence. PyTorch's own function runs for wrong arguments, and for lengths on the host if no RNN would
+run the batch padded."""
 
 from typing import Any
 

@@ -3,8 +3,9 @@
 The kernels of the reversals are in Rust, and PyTorch calls them without Python. A reversal is linear, and its own
 transpose: its tangent is the same reversal of the tangent, its gradient the same reversal of the gradient. One rule at
 the autograd key says so, as PyTorch's generated code does for `flip`. Transforms, traces, compiled and exported
-programs take it. An eager call that nothing watches skips it, because it takes more time than a launch: an
-out-of-place reversal runs `Reversal` itself if x requires a gradient, else only the kernel."""
+programs take it. An eager call that nothing watches usually skips it, because it takes more time than a launch: such a
+call runs `Reversal` itself if x requires a gradient, else only the kernel. In place with a gradient, it takes the
+rule."""
 
 import functools
 import sys

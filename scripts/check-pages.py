@@ -33,7 +33,7 @@ ABANDONED = {
     "commit": r"(?<![\w/-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])",
     "ratio in words": r"\b\d[\d.]* times (?:as fast|faster)\b",
 }
-SOURCES_AT_MOST = 2
+SOURCES_AT_MOST = 0
 # Words for users: help, messages and reports as the golden files have them, docstrings, and the header in C.
 FOR_USERS = (
     "tests/golden/messages.txt",

@@ -19,7 +19,7 @@ use crate::desc::{
 };
 use crate::error::LoweringError;
 
-/// A reversal with as few dimensions as possible. Each element becomes one or more unsigned integers of 1 to 8 bytes.
+/// A reversal with as few dimensions as possible. Each element becomes one unsigned integer of 1 to 8 bytes, or several of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LoweredReversal {
     /// Innermost first, with the strides of the input, the lengths and the output. Zeros behind the last.

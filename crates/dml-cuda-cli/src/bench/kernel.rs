@@ -25,7 +25,7 @@ use crate::run::samples::{Result, Samples};
 /// How samples are taken, as a results file says it.
 pub const TIMING: &str =
     "events on the GPU around the launches of an iteration, one CUDA graph where a launch moves less than 32 MiB; \
-    a cold L2 where the tensors are of more than 8 MiB; random data, and results are checked";
+    a cold L2 where the tensors are larger than 8 MiB; random data, and results are checked";
 
 /// Launches that move fewer bytes are one graph: queued one by one they would wait for the host, which needs 3
 /// microseconds for each.

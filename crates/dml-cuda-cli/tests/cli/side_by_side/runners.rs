@@ -198,7 +198,7 @@ fn a_runner_has_a_limit_of_time_and_of_bytes() {
         "{count}: {}",
         output.fails(1, "")
     );
-    // Failed cases alone make a results file, too.
+    // A run in which every case fails also writes a results file.
     assert_eq!(
         folder.json("x.json")["outputs"]
             .as_object()

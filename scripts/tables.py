@@ -242,7 +242,7 @@ def of_gains():
             for number in (statistics.median(ratios), min(ratios), max(ratios))
         )
         link = os.path.normpath(f"benches/record/nvidia-h200/{file}")
-        older = ", older kernels" if is_older(file) else ""
+        older = ", older" if is_older(file) else ""
         lines.append([name, f"{median}× ({low}–{high})", f"[{what}]({link}){older}"])
     return table(["compared with", "speedup", "measured on"], lines)
 

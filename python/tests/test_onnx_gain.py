@@ -18,7 +18,7 @@ from dml_cuda import _onnx_gain
 from programs import run_python
 
 info = helper.make_tensor_value_info
-ROW = r" +[\d.]+ +[\d.]+   [\d.]+ to [\d.]+ times as fast +(SAME|FASTER|SLOWER|UNSURE)"
+ROW = r" +[\d.]+ +[\d.]+   speedup [\d.]+× to [\d.]+× +(SAME|FASTER|SLOWER|UNSURE)"
 
 
 def look(*arguments):
@@ -132,7 +132,7 @@ class Gain(unittest.TestCase):
         )  # no profile is left
 
     def test_names_are_escaped_in_the_report_and_in_errors(self):
-        forged = "\x1b[2J\x9b31m\u202e\r\n      1.0         9.9   9.00 to 9.99 times as fast      FASTER "
+        forged = "\x1b[2J\x9b31m\u202e\r\n      1.0         9.9   speedup 9.00× to 9.99×      FASTER "
         escaped = r"\\x1b\[2J\\x9b31m\\u202e\\r\\n      1.0 .* FASTER "
         made = everywhere()
         for node in made.graph.node:

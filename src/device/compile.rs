@@ -71,7 +71,7 @@ pub struct MeasuredKernel {
     pub estimate: Option<Duration>,
     /// The measured time.
     pub time: Duration,
-    /// The time of the kernel compiled for the operator's sizes, also where a compiled operator never takes that one.
+    /// The time of the kernel compiled for the operator's sizes, even where a compiled operator never takes that one.
     /// `None` if there is none.
     pub specialized_time: Option<Duration>,
     /// The operator, which takes this kernel wherever the addresses allow it. In the other placement, it takes its usual

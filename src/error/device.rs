@@ -29,7 +29,7 @@ pub enum DeviceError {
         path: String,
     },
     /// There is no GPU, or none with that ordinal.
-    #[error("cuda: opening device {ordinal} failed: the driver reports {count} devices; choose an ordinal below that, or use the CPU device")]
+    #[error("cuda: opening device {ordinal} failed: GPUs that the driver reports: {count}; choose a lower number than that, or use the CPU device")]
     NoSuchDevice {
         /// The requested ordinal.
         ordinal: usize,

@@ -26,7 +26,7 @@ pub enum DispatchError {
     },
     /// The CPU device has no kernels to measure.
     #[error(
-        "the device is {found}, but must be a GPU, whose kernels are measured (measure.device)"
+        "kernels can be measured only on a GPU, but the device is {found} (measure.device)"
     )]
     Measure {
         /// The device.

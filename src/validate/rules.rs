@@ -152,12 +152,8 @@ impl ValidationError {
             found,
             requirement,
         } = self;
-        let required = match requirement {
-            Requirement::MustBe(required) => format!("must be {required}"),
-            Requirement::Needs(level) => format!("requires {level}"),
-        };
         format!(
-            "{} is {found}, but {required} ({rule})",
+            "{} is {found}, but {requirement} ({rule})",
             place.with_names(names)
         )
     }
@@ -167,7 +163,7 @@ impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MustBe(required) => write!(f, "must be {required}"),
-            Self::Needs(level) => write!(f, "needs {level}"),
+            Self::Needs(level) => write!(f, "requires {level}"),
         }
     }
 }

@@ -196,7 +196,7 @@ impl Tensor<'_> {
             return;
         };
         let found = format_args!("{strides:?}, which spans {span} elements");
-        let required = format_args!("such that it spans at least the {elements} elements of Sizes");
+        let required = format_args!("strides that span at least {elements} elements, the product of Sizes");
         self.require(
             elements <= span,
             Rule::OutputStridesSpan,
@@ -211,7 +211,7 @@ impl Tensor<'_> {
             );
             let (own, required) = (
                 !layout::has_overlap(sizes, strides),
-                "such that every coordinate has its own element",
+                "strides that give every coordinate its own element",
             );
             self.require(
                 own,

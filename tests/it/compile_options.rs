@@ -82,7 +82,7 @@ fn measuring_changes_nothing_on_the_cpu() {
             .err()
             .map(|error| error.to_string()),
         Some(
-            "the device is CPU, but must be a GPU, whose kernels are measured (measure.device)"
+            "kernels can be measured only on a GPU, but the device is CPU (measure.device)"
                 .to_owned()
         )
     );

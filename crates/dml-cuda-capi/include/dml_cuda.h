@@ -56,7 +56,7 @@ typedef uint32_t DML_CUDA_TENSOR_ROLE;
 typedef struct {
   /* 1 if the operator exists at that level and has such a tensor. Else 0, and the other fields are 0 too. */
   uint32_t IsSupported;
-  /* The least DimensionCount. */
+  /* The lowest DimensionCount. */
   uint32_t MinimumDimensionCount;
   /* The highest DimensionCount. */
   uint32_t MaximumDimensionCount;
@@ -286,7 +286,7 @@ typedef struct {
 /* Success. */
 #define DML_CUDA_STATUS_OK 0
 
-/* A pointer is NULL that must not be, or a value is not in its enumeration. */
+/* A required pointer is NULL, or a value is not in its enumeration. */
 #define DML_CUDA_STATUS_INVALID_ARGUMENT 1
 
 /* The descriptor breaks rules of its operator. The error lists them. */

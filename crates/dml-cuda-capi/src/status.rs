@@ -14,7 +14,7 @@ pub type DML_CUDA_STATUS = u32;
 
 /// Success.
 pub const DML_CUDA_STATUS_OK: DML_CUDA_STATUS = 0;
-/// A pointer is NULL that must not be, or a value is not in its enumeration.
+/// A required pointer is NULL, or a value is not in its enumeration.
 pub const DML_CUDA_STATUS_INVALID_ARGUMENT: DML_CUDA_STATUS = 1;
 /// The descriptor breaks rules of its operator. The error lists them.
 pub const DML_CUDA_STATUS_VALIDATION: DML_CUDA_STATUS = 2;

@@ -169,7 +169,7 @@ pub struct DML_CUDA_BINDING_PROPERTIES {
 pub struct DML_CUDA_TENSOR_SUPPORT {
     /// 1 if the operator exists at that level and has such a tensor. Else 0, and the other fields are 0 too.
     pub IsSupported: u32,
-    /// The least DimensionCount.
+    /// The lowest DimensionCount.
     pub MinimumDimensionCount: u32,
     /// The highest DimensionCount.
     pub MaximumDimensionCount: u32,

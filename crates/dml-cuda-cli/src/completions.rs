@@ -76,6 +76,6 @@ dml\-cuda.exe bench \-\-runner dxdispatch.exe \-o windows.json
 dml\-cuda report windows.json linux.json \-o report.html
 .fi
 .SH FORMATS
-MODEL.json: a model of DxDispatch. RUN.json: a results file that bench writes and report reads. A model reads the files of its sourcePath members, and
+MODEL.json: a model of DxDispatch. RESULTS.json: a results file that bench writes and report reads. A model reads the files of its sourcePath members, and
 writes those of its targetPath members.
 ";

@@ -45,7 +45,7 @@ pub fn choose_gpu(adapter: &Option<String>) -> Result<Device, String> {
     match device.ordinal() {
         Some(_) => Ok(device),
         None => Err(format!(
-            "the device is {device}, but must be a GPU, whose kernels are timed"
+            "kernels can be timed only on a GPU, but the device is {device}"
         )),
     }
 }
@@ -66,7 +66,7 @@ fn ordinal_of(name: &str) -> Result<usize, String> {
         names.join(", ")
     };
     Err(format!(
-        "the adapter is '{}', but must be part of the name of a GPU ({list}), an ordinal, or cpu",
+        "the adapter is '{}', but must be a number, part of the name of a GPU ({list}), or cpu",
         shown(name)
     ))
 }
@@ -118,6 +118,7 @@ pub fn show_dependencies(format: Format) -> Result<(), String> {
         .map(|version| version.to_string())
         .collect();
     let driver = match Device::cuda_status() {
+        Ok(1) => "1 GPU".to_owned(),
         Ok(count) => format!("{count} GPUs"),
         Err(error) => error.to_string(),
     };

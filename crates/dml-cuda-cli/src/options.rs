@@ -111,7 +111,7 @@ pub struct Options {
     #[arg(help_heading = "Timing", hide_short_help = true, value_name = "N")]
     pub warmup_samples: u32,
 
-    /// Print hot medians at 0, also initialization and cold timings at 1, and also every iteration at 2
+    /// Print hot medians (0), initialization and cold timings as well (1), or every iteration as well (2)
     #[arg(short = 'v', long = "timing_verbosity", alias = "timing-verbosity")]
     #[arg(default_value_t = 0, value_parser = verbosity)]
     #[arg(help_heading = "Timing", hide_short_help = true, value_name = "LEVEL")]
@@ -374,11 +374,13 @@ pub enum Command {
     Schema,
     /// Print the completion script of a shell
     Completions {
+        /// Print the script of this shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Print the manual page of dml-cuda, or of one of its commands
     Man {
+        /// Print the page of this command, instead of that of dml-cuda
         #[arg(value_name = "COMMAND")]
         command: Option<String>,
     },

@@ -93,7 +93,7 @@ pub fn tune(
             Ok(rows) => file.add(&rows),
             Err(error) => {
                 let columns = layout.columns().replace(',', " ");
-                complain!("NOTE: layout {n}, {columns}, is left out: {error}");
+                complain!("NOTE: layout {n}, {columns}, is skipped: {error}");
             }
         }
         if n % STEP == 0 {

@@ -29,7 +29,7 @@ def view(x: Any, name: str, stream: int = 0) -> Array:
         return _from_numpy(x, name)
     if library_of(x) == "jax":
         raise TypeError(
-            f"{name} must not be an array of JAX unless x is one: they never change, and XLA has its own streams"
+            f"{name} is an array of JAX, but must be one of x's library: arrays of JAX never change, and use XLA's streams"
         )
     interface = getattr(x, "__cuda_array_interface__", None)
     is_exporter = hasattr(x, "__dlpack__")

@@ -78,8 +78,8 @@ def fill_value_sequence(
     stream: Any = None,
     compile_options: str | None = None,
 ) -> Any:
-    """Sets element i, in row-major order, to ``start + i * delta``. Integers wrap. Floats are rounded as DirectML's
-    page says.
+    """Sets element i, in row-major order, to ``start + i * delta``. Integers wrap. Floats are one fused multiply-add,
+    rounded once (docs/directml.md).
 
     shape: an integer or a sequence of integers, at most 8 unless a size is 0.
     start, delta: numbers of the dtype. Unsigned dtypes accept negative numbers.
@@ -107,7 +107,7 @@ def fill_value_sequence(
     if out is None:
         out = _allocate(sizes, kind, device)
     elif device is not None:
-        raise TypeError("out is given with device, but must be given alone: it has one")
+        raise TypeError("pass either out or device, not both: out is on a device already")
     options, handle = encoded_options(compile_options), stream_of(out, stream)
     output = view(out, "out", handle)
     check_out(output, sizes, kind, "")

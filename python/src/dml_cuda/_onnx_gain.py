@@ -259,7 +259,7 @@ def _interval(samples: list[float]) -> tuple[float, float]:
 
 
 def _row(name: str, without: list[float], with_it: list[float]) -> str:
-    """Medians, how many times as fast the library is, and `dml-cuda bench`'s verdict with its threshold of 5 %."""
+    """Medians, the interval of the speedup, and `dml-cuda bench`'s verdict with its threshold of 5 %."""
     medians = [
         f"{statistics.median(times):10.1f}" if times else f"{'-':>10}"
         for times in (without, with_it)
@@ -277,7 +277,7 @@ def _row(name: str, without: list[float], with_it: list[float]) -> str:
         status = "SAME"
     else:
         status = "UNSURE"
-    return f"{'  '.join(medians)}   {f'{low:.2f} to {high:.2f} times as fast':25} {status:7}{name}"
+    return f"{'  '.join(medians)}   {f'speedup {low:.2f}× to {high:.2f}×':25} {status:7}{name}"
 
 
 def _load(model: str) -> Any:

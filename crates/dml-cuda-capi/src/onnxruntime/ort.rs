@@ -213,7 +213,7 @@ impl Ort {
         unsafe { ((*self.api).ReleaseAllocator)(allocator) };
         asked?;
         usize::try_from(id)
-            .map_err(|_| format!("the device of the node is {id}, but must be an ordinal").into())
+            .map_err(|_| format!("the device of the node is {id}, but must be a number from 0 on").into())
     }
 
     /// Writes a line to the session's log, at level INFO.

@@ -10,7 +10,7 @@ use super::within;
 #[derive(Args)]
 pub struct Bench {
     /// Write the results to this file, or to standard output if it is `-`
-    #[arg(short, long, value_name = "RUN.json")]
+    #[arg(short, long, value_name = "RESULTS.json")]
     pub output: PathBuf,
     /// Replace an older results file, once the new one is complete
     #[arg(long)]
@@ -35,7 +35,7 @@ pub struct Bench {
     /// This is the path of DxDispatch or of a program with the same output, or the word `onnxruntime`.
     #[arg(long, value_name = "PROGRAM")]
     pub runner: Option<PathBuf>,
-    /// Use the runner's device with this text in its name or with this number
+    /// Use the runner's device with this text in its name or with this number, or `cpu`
     #[arg(short, long)]
     pub adapter: Option<String>,
     /// Time on a GPU with a cold L2 cache, and check the results
@@ -47,7 +47,7 @@ pub struct Bench {
     #[arg(long)]
     #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub provider: Option<String>,
-    /// Load an execution provider from this library, of whose devices --adapter gives the number
+    /// Load an execution provider from this library, and take --adapter as the number of one of its devices
     #[arg(long, value_name = "PATH", conflicts_with_all = ["provider", "library"])]
     #[arg(help_heading = "ONNX Runtime", hide_short_help = true)]
     pub provider_library: Option<PathBuf>,
@@ -98,7 +98,7 @@ pub struct Report {
     /// Show these results files of `bench`, compared with the first one
     ///
     /// There are at most eight. `-` is standard input.
-    #[arg(value_name = "RUN.json", num_args = 1..=8, required = true)]
+    #[arg(value_name = "RESULTS.json", num_args = 1..=8, required = true)]
     pub files: Vec<PathBuf>,
     /// Count differences below this many percent as SAME
     #[arg(long, default_value_t = 5.0, value_parser = percent)]

@@ -208,7 +208,7 @@ pub fn explain(document: &Document, device: &Device, options: &Options) -> Resul
     let is_timed = TIMED.iter().any(|timed| name.contains(timed));
     if !is_timed && (options.target.is_some() || device.ordinal().is_some()) {
         complain!(
-            "NOTE: no GPU '{target}' was timed: estimates have the costs of {}",
+            "NOTE: no GPU '{target}' was timed: the estimates use the coefficients of {}",
             TIMED.join(" and ")
         );
     }

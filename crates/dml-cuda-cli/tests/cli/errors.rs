@@ -204,7 +204,7 @@ fn broken_files_and_options_get_one_clear_message() {
         (
             1,
             &["right.json", "-a", "Voodoo"],
-            "the adapter is 'Voodoo', but must be part of the name of a GPU",
+            "the adapter is 'Voodoo', but must be a number, part of the name of a GPU",
         ),
         (1, &["right.json", "-a", "99"], "cuda: "),
         (
@@ -236,7 +236,7 @@ fn broken_files_and_options_get_one_clear_message() {
         (
             1,
             &["tune", "-a", "cpu", "-o", "new.csv"],
-            "ERROR: the device is CPU, but must be a GPU, whose kernels are timed\n",
+            "ERROR: kernels can be timed only on a GPU, but the device is CPU\n",
         ),
         (
             2,

@@ -141,8 +141,8 @@ def reverse_padded_sequence(
 
 
 def fill_value_sequence(shape: Shape, start: Number, delta: Number, dtype: Any) -> Any:
-    """An array whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as
-    DirectML's page says.
+    """An array whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are one
+    fused multiply-add, rounded once (docs/directml.md).
 
     start, delta: numbers of Python or NumPy, which become a part of the compiled program. Integers may be traced, if
     dtype is one of integers.

@@ -1,7 +1,7 @@
 """RNNs over padded batches, and the two operators on PyTorch tensors.
 
 :func:`convert_rnns` makes the ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` of a model run padded batches without cuDNN's
-packed passes. :func:`pack_padded_sequence` and :func:`pad_packed_sequence`, in the place of PyTorch's, feed them.
+packed passes where that is faster. :func:`pack_padded_sequence` and :func:`pad_packed_sequence`, in the place of PyTorch's, feed them.
 :class:`LSTM`, :class:`GRU` and :class:`RNN` also take ``lengths=``.
 
 The operators trace, compile, export and differentiate, and CUDA graphs can capture them. On a GPU a call queues work on
@@ -49,8 +49,8 @@ def fill_value_sequence(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | int | None = None,
 ) -> torch.Tensor:
-    """A tensor whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are rounded as
-    DirectML's page says.
+    """A tensor whose element i, in row-major order, is ``start + i * delta``. Integers wrap. Floats are one
+    fused multiply-add, rounded once (docs/directml.md).
 
     dtype: float32, float16, or integers of 8 to 64 bits. Unsigned dtypes accept negative numbers.
     device: as for ``torch.arange``. None is PyTorch's default device.

@@ -441,6 +441,13 @@ class Jax(unittest.TestCase):
             by_kernel(self.x, self.lengths, in_place=True),
         ]
         self.assertEqual(cases, [False, True, True])
+        # An array that a program holds as a constant is like its arguments.
+        of_constant = lambda **options: (
+            REVERSE in compiled(lambda n: reverse(options)(self.x, n), self.lengths)
+        )
+        self.assertEqual(
+            [of_constant(), of_constant(implementation="kernel")], [False, True]
+        )
         chosen = lambda implementation: by_kernel(
             self.x, self.lengths, implementation=implementation
         )

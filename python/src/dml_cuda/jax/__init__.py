@@ -80,12 +80,7 @@ def reverse_subsequences(
             "in_place is True, but must be False for the implementation 'xla': XLA itself decides what its code writes over"
         )
     by_xla = implementation == "xla"
-    if (
-        implementation is None
-        and not in_place
-        and lengths.shape[-1] == 1
-        and isinstance(x, jax.core.Tracer)
-    ):
+    if implementation is None and not in_place and lengths.shape[-1] == 1:
         # XLA's gather does not know how to split its result where partitions are types.
         by_xla = is_compiling() and not any(
             part for array in (x, lengths) for part in jax.typeof(array).sharding.spec

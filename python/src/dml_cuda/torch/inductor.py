@@ -8,7 +8,7 @@ import functools
 import logging
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy  # PyTorch also needs it
 import torch
@@ -53,17 +53,27 @@ def register() -> bool:
     return True
 
 
+class _Lowered(NamedTuple):
+    """What Inductor puts in the place of an operator."""
+
+    expression: Any = None
+    """Inductor's own expression. None leaves the operator as it is, with these arguments."""
+    arguments: tuple[Any, ...] = ()
+
+
 def _lower(
     operator: _Call, lower: _Call, create: Any, ops: Any, virtual: Any, *arguments: Any
 ) -> Any:
     try:
-        found = lower(create, ops, virtual.graph.current_node, *arguments)
-        if not isinstance(found, tuple):
-            found.data.data.inner_fn_opcount()  # evaluates the expression, which may also fail
+        lowered = lower(create, ops, virtual.graph.current_node, *arguments)
+        if lowered.expression is not None:
+            lowered.expression.data.data.inner_fn_opcount()  # evaluates it, which may also fail
     except Exception as error:
         _log.debug("An operator stays one in PyTorch %s: %r", torch.__version__, error)
-        found = arguments
-    return operator(*found) if isinstance(found, tuple) else found
+        lowered = _Lowered(arguments=arguments)
+    if lowered.expression is None:
+        return operator(*lowered.arguments)
+    return lowered.expression
 
 
 def is_fused(
@@ -77,7 +87,8 @@ def is_fused(
     if whole_rows is None:
         return False
     if lengths_vary and not small:
-        return width * sides > (4 if whole_rows else 2)
+        fused_bytes = width * sides
+        return fused_bytes > (4 if whole_rows else 2)
     return sides > 0
 
 
@@ -150,15 +161,17 @@ def _is_fused(node: Any) -> bool:
 
 def _lower_reversal(
     create: Any, ops: Any, node: Any, x: Any, lengths: Any, dim: int
-) -> Any:
-    """Lowers a reversal to an expression of Inductor's, or returns the operator's arguments."""
+) -> _Lowered:
+    """Lowers a reversal to an expression of Inductor's, or leaves the operator."""
     size, of_lengths = x.get_size(), node.args[1].meta["val"].shape
     dim %= len(size)
     length = _clamped_length(ops, lengths.make_loader(), size[dim])
     if _is_fused(node):
         inner = _reversed_element(ops, x.make_loader(), length, size, of_lengths, dim)
-        return create(
-            device=x.get_device(), dtype=x.get_dtype(), inner_fn=inner, ranges=size
+        return _Lowered(
+            create(
+                device=x.get_device(), dtype=x.get_dtype(), inner_fn=inner, ranges=size
+            )
         )
     # On a CPU the operator refuses negative lengths.
     if x.get_device().type == "cpu" and lengths.get_dtype().is_signed:
@@ -168,7 +181,7 @@ def _lower_reversal(
             inner_fn=length,
             ranges=lengths.get_size(),
         )
-    return x, lengths, dim
+    return _Lowered(arguments=(x, lengths, dim))
 
 
 def _clamped_length(ops: Any, load: _Call, size: Any) -> _Call:
@@ -217,18 +230,19 @@ def _lower_fill(
     delta: Any,
     dtype: torch.dtype,
     device: torch.device,
-) -> Any:
+) -> _Lowered:
     """Lowers a fill of integers. A float must be rounded once, and not every version of Inductor can multiply and add
     so."""
     if dtype.is_floating_point or not _fusible_users(node):
-        return size, start, delta, dtype, device
+        return _Lowered(arguments=(size, start, delta, dtype, device))
 
     def number(value: Any, what: str) -> Callable[[], Any]:
         if dtype.itemsize == 8 and isinstance(value, sympy.Expr):
             return lambda: ops.index_expr(value, torch.int64)
         # An error leaves the operator, which raises it when it runs.
         bits = scalar_bits(value, str(dtype).removeprefix("torch.").upper(), what)
-        return lambda: ops.constant(bits - (bits >> 63 << 64), torch.int64)
+        signed = bits - (1 << 64) if bits >> 63 else bits
+        return lambda: ops.constant(signed, torch.int64)
 
     first, step = number(start, "start"), number(delta, "delta")
 
@@ -242,4 +256,4 @@ def _lower_fill(
         )
         return ops.to_dtype(ops.add(ops.mul(index, step()), first()), dtype)
 
-    return create(device=device, dtype=dtype, inner_fn=element, ranges=size)
+    return _Lowered(create(device=device, dtype=dtype, inner_fn=element, ranges=size))

@@ -133,7 +133,7 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         return torch.nn.functional.pad(output, rest), states
 
     def _run_segments(
-        self, x: torch.Tensor, host: Any, hx: Any, fills: bool = True
+        self, x: torch.Tensor, host: Any, hx: Any, is_final: bool = True
     ) -> tuple[Any, Any]:
         """Runs x, [T, B, F], in segments of time, with the sequences in falling order of their lengths."""
         falling, order = torch.tensor(host, device="cpu").sort(
@@ -143,8 +143,8 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         order = order.to(x.device)
         back = order.argsort()
         x, hx = x.index_select(1, order), self._permuted(hx, order)
-        output, states = run_padded(self, x, falling, hx, segments, fills=fills)
-        batch = 0 if self.batch_first and fills else 1
+        output, states = run_padded(self, x, falling, hx, segments, is_final=is_final)
+        batch = 0 if self.batch_first and is_final else 1
         return output.index_select(batch, back), self._permuted(states, back)
 
     def _permuted(self, states: Any, order: Any) -> Any:
@@ -167,10 +167,10 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         if form == "whole":
             output, states = self._plain_in_time(x, hx)
         elif form == "segments":
-            output, states = self._run_segments(x, lengths.tolist(), hx, fills=False)
+            output, states = self._run_segments(x, lengths.tolist(), hx, is_final=False)
         else:
             output, states = run_padded(
-                self, x, lengths, hx, fills=False, has_empty=not lengths.is_cpu
+                self, x, lengths, hx, is_final=False, has_empty=not lengths.is_cpu
             )
         return packed.like(output), states  # type: ignore[return-value]
 
@@ -210,7 +210,14 @@ class WithLengths(torch.nn.RNNBase):  # type: ignore[misc]
         if form == "segments":
             segments = rnn_choice.segments_of(falling.tolist())
         return run_padded(
-            self, x, lengths, hx, segments, is_clean=True, fills=False, has_empty=False
+            self,
+            x,
+            lengths,
+            hx,
+            segments,
+            is_clean=True,
+            is_final=False,
+            has_empty=False,
         )
 
     def _check(self, x: Any, lengths: Any, hx: Any) -> None:

@@ -30,14 +30,14 @@ def run_padded(
     hx: Any,
     segments: list[Segment] | None = None,
     is_clean: bool = False,
-    fills: bool = True,
+    is_final: bool = True,
     has_empty: bool = True,
 ) -> tuple[torch.Tensor, Any]:
     """Runs x, [T, B, F]. Returns the output and the final states, as the module does.
 
     hx: the initial states, as the module takes them. segments: for lengths in falling order. is_clean: the padding is
-    finite. fills: the output has zeros in its padding, and rnn's memory layout, and not [T, B, features]. has_empty: a
-    length may be 0."""
+    finite. is_final: the output is what the module returns: zeros in the padding, and [B, T, features] if batch_first.
+    Else it is [T, B, features], with any values in the padding. has_empty: a length may be 0."""
     _warn_of_a_fixed_loop(rnn, x)
     is_recorded = is_traced_or_exported()
     in_one_pass = [is_one_pass(rnn, layer, x) for layer in range(rnn.num_layers)]
@@ -51,29 +51,29 @@ def run_padded(
     if reaches and not is_clean:
         x = torch.where(padding, 0.0, x)
     x = x.contiguous()
+    alignment = None
     if any(in_one_pass):
-        if x.is_cpu:  # a reversal refuses negative lengths
-            reverse_batch(padding, lengths, call.lengths_by_row, 0)
+        _refuse_negative_lengths(call)
         alignment = alignment_of(call)
     ends: list[torch.Tensor] = []
     cells: list[torch.Tensor] = []
     for layer in range(rnn.num_layers):
         if layer and rnn.dropout:
             x = torch.nn.functional.dropout(x, rnn.dropout, rnn.training)
-        if in_one_pass[layer]:
+        if alignment is not None and in_one_pass[layer]:
             found = layer_in_one_pass(call, layer, x, alignment)
         else:
             found = _layer(call, layer, x)
         ends += found.ends
         cells += found.cells
-        if fills and layer == rnn.num_layers - 1:
+        if is_final and layer == rnn.num_layers - 1:
             x = _output(rnn, found.parts, is_recorded)
         else:
             x = found.parts[0] if len(found.parts) == 1 else torch.cat(found.parts, 2)
     h_n = _in_one(ends)
     if has_empty:
         h_n = torch.where(call.lengths_by_row < 1, states[0].to(h_n.dtype), h_n)
-    if fills:
+    if is_final:
         x = x.masked_fill_(padding.transpose(0, 1) if rnn.batch_first else padding, 0)
     return x, (h_n, _in_one(cells)) if rnn.mode == "LSTM" else h_n
 
@@ -92,13 +92,30 @@ def _lengths_near(
     x: torch.Tensor, lengths: torch.Tensor, is_clean: bool, is_recorded: bool
 ) -> torch.Tensor:
     """The lengths as int64 where x is, in memory that nothing changes if a backward pass or a program keeps them."""
-    # Lengths may change after the call. In pageable memory they are read before the call returns.
-    is_copied = not is_clean and (
-        torch.is_grad_enabled() or is_recorded or lengths.device != x.device
-    )
-    lengths = lengths.to(torch.int64, copy=is_copied and not x.is_cuda)
+    if x.is_cuda:
+        # Lengths may change after the call. A copy to a GPU reads pageable memory before it returns, but pinned memory
+        # later. A captured or recorded call reads pinned lengths whenever it runs.
+        is_copied = not is_recorded and _are_pinned(lengths)
+    else:
+        is_copied = not is_clean and (
+            torch.is_grad_enabled() or is_recorded or lengths.device != x.device
+        )
+    lengths = lengths.to(torch.int64, copy=is_copied)
     lengths = lengths.to(x.device, non_blocking=True)
     return without_sign(lengths) if x.is_cuda else lengths  # the former is a copy
+
+
+def _are_pinned(lengths: torch.Tensor) -> bool:
+    """Whether lengths are in pinned memory of the host, and no graph is captured that would read them in each replay."""
+    if not lengths.is_cpu or not lengths.is_pinned():
+        return False
+    return not torch.cuda.is_current_stream_capturing()
+
+
+def _refuse_negative_lengths(call: PaddedCall) -> None:
+    """Refuses negative lengths on the host, as the reversals of a layer in two passes do."""
+    if call.padding.is_cpu:
+        reverse_batch(call.padding, call.lengths, call.lengths_by_row, 0)
 
 
 def _initial_states(rnn: torch.nn.RNNBase, x: torch.Tensor, hx: Any) -> list[Any]:
@@ -138,14 +155,20 @@ def _layer(call: PaddedCall, layer: int, x: torch.Tensor) -> LayerOutput:
     return found
 
 
+# The largest hidden sizes for which cuDNN's algorithm does not depend on the input's size.
+_SMALL_LSTM, _SMALL_RNN = 128, 256
+# The number of features by which the padding freezes states. cuDNN's persistent algorithm for larger hidden sizes takes
+# only multiples of the second.
+_FREEZING_WIDTH, _PERSISTENT_FREEZING_WIDTH = 8, 128
+
+
 def _freezing_width(call: PaddedCall, x: torch.Tensor) -> int:
-    """The number of features by which the padding freezes states: cuDNN's algorithm for large hidden sizes takes only
-    multiples of 128. With a small hidden size the algorithm does not depend on the input's size."""
-    largest_small = 128 if call.rnn.mode == "LSTM" else 256
+    """The number of features by which the padding freezes states: it keeps the algorithm that cuDNN has without them."""
+    largest_small = _SMALL_LSTM if call.rnn.mode == "LSTM" else _SMALL_RNN
     is_large = x.is_cuda and call.rnn.hidden_size > largest_small
     if is_large and is_persistent(call.rnn, x, x.shape[2], call.batch):
-        return 128
-    return 8
+        return _PERSISTENT_FREEZING_WIDTH
+    return _FREEZING_WIDTH
 
 
 def _output(

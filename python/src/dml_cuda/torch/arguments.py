@@ -47,7 +47,7 @@ def _made_near(x: torch.Tensor, lengths: Any) -> torch.Tensor:
             raise TypeError(
                 f"lengths is {shown(lengths)}, but must be a tensor, or integers"
             ) from None
-        # Integers that PyTorch does not read: of 64 bits, in another byte order, with negative strides.
+        # Integers that PyTorch does not read: above int64, in another byte order, or with negative strides.
         host = host_lengths(lengths).astype(np.uint64)
         return torch.tensor(host, device=x.device)
 

@@ -282,17 +282,23 @@ _library.impl("fill_value_sequence", _fill, "BackendSelect")
 _UNWATCHED = "_reverse_subsequences", "_reverse_subsequences_", "_reverse_padded"
 for _name in _UNWATCHED:
     _library.impl(_name, torch.library.fallthrough_kernel, "Autograd")
-_unwatched, _unwatched_in_place, unwatched_padded = (
-    getattr(op, "_op", op)
-    for op in (getattr(_ops, name).default for name in _UNWATCHED)
-)
+
+
+def _direct(name: str) -> Any:
+    """The operator of a name as a function. `_op` is what PyTorch's object for an operator calls in turn."""
+    operator = getattr(_ops, name).default
+    return getattr(operator, "_op", operator)
+
+
+_unwatched, _unwatched_in_place, unwatched_padded = map(_direct, _UNWATCHED)
 
 
 def watched(
     x: torch.Tensor, lengths: torch.Tensor, by_function_modes: bool = True
 ) -> bool:
-    """Whether a tangent, a transform, a mode, a tracer or a subclass of tensors has to see a call. by_function_modes: a
-    mode of functions counts, such as PyTorch's default device is."""
+    """Whether a tangent, a transform, a mode, a tracer or a subclass of tensors has to see a call, or x or lengths is no
+    plain tensor, but for example a Parameter or a list. by_function_modes: a mode of functions counts, such as PyTorch's
+    default device is."""
     return bool(
         _is_compiling()
         or type(x) is not _Tensor

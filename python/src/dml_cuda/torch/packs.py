@@ -75,6 +75,7 @@ class Padded:
     __class__ = property(lambda self: _class_of_packs())  # type: ignore[assignment]
 
     padded: torch.Tensor
+    """The padded batch. Once this is packed, only its device counts: `packed_like` keeps the packed data here."""
     lengths: torch.Tensor
     is_sorted: bool
     _has_gradients: bool

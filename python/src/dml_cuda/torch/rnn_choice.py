@@ -21,8 +21,8 @@ import torch
 
 from .operators import watched
 
-# Batches of at most this number of steps are packed, unless they are whole or have an empty sequence: what a padded
-# call does once takes longer than their steps.
+# Batches of at most this number of steps are packed: what a padded call does once takes longer than their steps. `rule`
+# excepts batches that have an empty sequence, and whole batches, unless oneDNN runs them as an LSTM.
 SHORT = 15
 # PyTorch's packs on a GPU need more steps: a dozen launches pad them before the call and pack them after it.
 SHORT_PACK = 40
@@ -70,7 +70,8 @@ def most_hidden(rnn: torch.nn.RNNBase, x: torch.Tensor) -> int:
 def is_persistent(
     rnn: torch.nn.RNNBase, x: torch.Tensor, features: int, batch: int
 ) -> bool:
-    """Whether PyTorch asks cuDNN for a persistent algorithm because the sizes of a pass are multiples."""
+    """Whether PyTorch asks cuDNN for a persistent algorithm because of the sizes of a pass: the hidden size and the
+    features are multiples of 128 and the batch is one of 8, within limits."""
     if not is_float16(x) or rnn.mode == "GRU" or rnn.proj_size:
         return False
     hidden = rnn.hidden_size

@@ -1,5 +1,5 @@
 //! Counts the memory traffic of kernels on a layout: sectors, accesses and misses. The coefficients are fitted to the
-//! counts. docs/design/selection.md has what the numbers here are worth.
+//! counts. "Constants of the cost model" in benches/TUNING.md says what the choice loses with other constants.
 
 use super::{Layout, Walked};
 use crate::cuda::estimate::{ceil, Work, WARP};
@@ -25,9 +25,17 @@ pub(in crate::cuda::select) enum Side {
 /// The contiguous runs of a tensor in the order of its memory.
 struct Runs {
     count: f64,
-    /// Bytes of a run, and from one to the next: infinite if there is one only.
+    /// Bytes of a run.
     bytes: f64,
+    /// Bytes from the beginning of one run to that of the next: infinite if there is one only.
     pitch: f64,
+}
+
+impl Walked {
+    /// Elements from one of its coordinates to the next, in a tensor.
+    fn stride(&self, side: Side) -> u32 {
+        self.strides[side as usize]
+    }
 }
 
 impl Layout<'_> {
@@ -38,7 +46,7 @@ impl Layout<'_> {
         if self.axis.size > 1 {
             let at = walk
                 .iter()
-                .position(|d| d.strides[1] > self.axis.out_stride)
+                .position(|d| d.stride(Side::Output) > self.axis.out_stride)
                 .unwrap_or(walk.len());
             walk.insert(at, Walked::new(&self.axis, true));
         }
@@ -107,9 +115,11 @@ impl Layout<'_> {
     /// The part of elements that moves: in place about half of them, the mean of all lengths. The middle element of an
     /// odd length does not move.
     pub fn moving(&self) -> f64 {
+        if !self.in_place() {
+            return 1.0;
+        }
         let size = f64::from(self.axis.size);
         match self.axis.size % 2 {
-            _ if !self.in_place() => 1.0,
             0 => size / (2.0 * (size + 1.0)),
             _ => (size - 1.0) / (2.0 * size),
         }
@@ -129,7 +139,8 @@ impl Layout<'_> {
         (lanes / (lanes + 1.0) + ENDS * f64::from(SECTOR) / lane).min(1.0)
     }
 
-    /// Sectors of runs of `bytes` bytes at any alignment.
+    /// Average number of sectors of a run of `bytes` bytes. A run of whole sectors counts as aligned, and any other as
+    /// beginning at any element.
     pub fn sectors_of_run(&self, bytes: f64) -> f64 {
         self.pieces_of_run(bytes, f64::from(SECTOR))
     }
@@ -154,7 +165,7 @@ impl Layout<'_> {
             .traffic
             .walk
             .iter()
-            .map(|d| (d.strides[side as usize], d.size))
+            .map(|d| (d.stride(side), d.size))
             .filter(|(stride, _)| *stride > 0);
         let mut dims: Vec<(u32, u32)> = steps.collect();
         dims.sort_unstable();
@@ -230,7 +241,7 @@ impl Layout<'_> {
         for (n, d) in self.traffic.walk.iter().enumerate() {
             let elements = if n == 0 { unit / self.width } else { 1 };
             let size = f64::from((d.size / elements).max(1));
-            let stride = f64::from(d.strides[side as usize] * elements) * self.width_of(side);
+            let stride = f64::from(d.stride(side) * elements) * self.width_of(side);
             let threads = ceil(size / distance).min(left);
             let steps = if distance < size { distance } else { 1.0 };
             let at_one_position = (threads - 1.0) * steps * stride / f64::from(SECTOR) + 1.0;
@@ -267,8 +278,7 @@ impl Layout<'_> {
     /// written in parts is also read, so that it counts three times.
     pub fn moved_again(&self, side: Side, accesses: f64, is_written: bool) -> f64 {
         let walk = &self.traffic.walk;
-        let shares_sectors =
-            |d: &Walked| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into();
+        let shares_sectors = |d: &Walked| d.varies && self.bytes(d.stride(side)) < SECTOR.into();
         let Some(at) = walk
             .iter()
             .position(|d| d.is_axis)
@@ -294,7 +304,7 @@ impl Layout<'_> {
     /// are accessed between neighbours in memory. Half of them if nothing is contiguous.
     fn missed_part(&self, side: Side, at_random: bool) -> f64 {
         let walk = &self.traffic.walk;
-        let Some(at) = walk.iter().position(|d| d.strides[side as usize] == 1) else {
+        let Some(at) = walk.iter().position(|d| d.stride(side) == 1) else {
             return 0.5;
         };
         let between: f64 = walk[..at].iter().map(|d| f64::from(d.size)).product();
@@ -309,18 +319,18 @@ impl Layout<'_> {
             let inside = walk.iter().position(|d| d.is_axis).unwrap_or(walk.len());
             let rows = walk[..inside]
                 .iter()
-                .filter(|d| d.varies && self.bytes(d.strides[side as usize]) < SECTOR.into());
+                .filter(|d| d.varies && self.bytes(d.stride(side)) < SECTOR.into());
             let row_bytes = rows
-                .map(|d| self.bytes(d.strides[side as usize]) * u64::from(d.size))
+                .map(|d| self.bytes(d.stride(side)) * u64::from(d.size))
                 .max();
             bytes = bytes.max(f64::from(self.axis.size) * row_bytes.unwrap_or(0) as f64);
         }
-        part_of_cache(bytes, LOG2_L1_BYTES)
+        lost_part(bytes, LOG2_L1_BYTES)
     }
 }
 
-/// The part of a number of bytes that a cache does not keep: nothing up to 2 to the power of `least`, all from 64 times
-/// that number on.
-pub(in crate::cuda::select) fn part_of_cache(bytes: f64, least: f64) -> f64 {
+/// The part of a number of bytes that a cache loses: nothing up to 2 to the power of `least`, all from 64 times that
+/// number on.
+pub(in crate::cuda::select) fn lost_part(bytes: f64, least: f64) -> f64 {
     ((bytes.max(1.0).log2() - least) / 6.0).clamp(0.0, 1.0)
 }

@@ -88,12 +88,13 @@ pub(crate) fn terms(work: &Work, grid: Grid, target: &GpuTarget) -> [f64; TERMS]
     // The busiest SM, compared with the mean.
     let unevenness = ceil(blocks / multiprocessors) * multiprocessors / blocks;
     let memory = work.bytes / (f64::from(target.bandwidth) * 1e3);
-    let cycles = |count: f64| count * unevenness / (multiprocessors * f64::from(target.clock));
+    let microseconds_of =
+        |cycles: f64| cycles * unevenness / (multiprocessors * f64::from(target.clock));
     [
         1.0,
-        (memory * (unevenness / ALONE).max(1.0)).max(cycles(later_blocks * BLOCK_START)),
-        cycles((work.misses - work.bytes / f64::from(SECTOR)).max(0.0)),
-        cycles(blocks * f64::from(grid.threads) / WARP * (START + work.rounds)),
+        (memory * (unevenness / ALONE).max(1.0)).max(microseconds_of(later_blocks * BLOCK_START)),
+        microseconds_of((work.misses - work.bytes / f64::from(SECTOR)).max(0.0)),
+        microseconds_of(blocks * f64::from(grid.threads) / WARP * (START + work.rounds)),
         work.rounds * waves,
     ]
 }
@@ -106,6 +107,6 @@ pub(crate) fn microseconds(costs: &Costs, terms: &[f64; TERMS]) -> f64 {
         *term *= f64::from(cost);
     }
     let [launch, memory, misses, warps, rounds] = weighted;
-    let multiprocessors = misses + warps;
-    launch + (memory * memory + multiprocessors * multiprocessors).sqrt() + rounds
+    let sm_time = misses + warps;
+    launch + (memory * memory + sm_time * sm_time).sqrt() + rounds
 }

@@ -21,8 +21,8 @@ pub(crate) struct LoadedKernel {
     function: sys::CUfunction,
 }
 
-// SAFETY: a CUmodule and its CUfunctions are handles that any thread may use while their context is current; `launch`
-// and `drop` make it current first.
+// SAFETY: a CUmodule and its CUfunctions are handles that any thread may use while their context is current. Callers
+// of `launch` make it current (`Context::enter_to_queue`), and `drop` does so itself.
 unsafe impl Send for LoadedKernel {}
 // SAFETY: nothing changes after `new`.
 unsafe impl Sync for LoadedKernel {}

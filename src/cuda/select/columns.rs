@@ -118,8 +118,9 @@ pub(super) struct ThreadColumns {
     row: Dimension,
     threads: u32,
     shared: u32,
-    /// Bytes of a piece, and the pieces of all rows at one position of the axis.
+    /// Bytes of a piece.
     piece: u32,
+    /// The pieces of all rows at one position of the axis.
     items: u64,
 }
 

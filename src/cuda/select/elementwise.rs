@@ -220,7 +220,7 @@ fn units_again(layout: &Layout<'_>, unit: u32, scatters: bool) -> Again {
     }
 }
 
-/// Bytes of the unit in elements, if the layout divides into such units.
+/// The elements of a unit of `unit` bytes, if the layout divides into such units.
 pub(super) fn elements_of(layout: &Layout<'_>, unit: u32) -> Result<u32, RejectReason> {
     let elements = unit / layout.width;
     let fits = elements == 1

@@ -8,7 +8,7 @@
 //! elements:  | e | . | e | . | e | ...             any layout, but not of FLOAT64, which must be packed
 //! ```
 //!
-//! A thread stores up to 16 bytes of consecutive elements of a run as one vector.
+//! A thread stores up to 16 bytes of consecutive elements of a run as one vector. In dense runs it stores several.
 
 use bytemuck::Zeroable;
 
@@ -127,7 +127,7 @@ fn rows<const ALIGNED: bool>(plan: &Plan) -> Result<Launch, RejectReason> {
     ))
 }
 
-/// Runs of two or three dimensions, as of a permuted tensor: a 16-byte store per thread.
+/// Runs of two or three dimensions, as of a permuted tensor: up to [`DENSE_VECTORS`] 16-byte stores per thread.
 fn dense(plan: &Plan) -> Result<Launch, RejectReason> {
     let run = run::<false>(plan)?;
     let text = "the innermost dimensions in memory leave gaps, or are shorter than {} bytes";
@@ -201,8 +201,8 @@ fn strided<const ALIGNED: bool>(plan: &Plan, entry: Entry, run: usize) -> Launch
     }
 }
 
-/// The threads of a run: as many as it has vectors, rounded up to a power of two. A longer run is cut into parts, one
-/// thread block each.
+/// The threads of a run: one for each vector or, in dense runs, one for each [`DENSE_VECTORS`] vectors, rounded up to a
+/// power of two. A longer run is cut into parts, one thread block each.
 struct RowThreads {
     /// Threads of a run, or of a part.
     group: u32,

@@ -84,7 +84,7 @@ pub(super) fn layouts<'a>(
         .as_deref()
         .filter(|blocks| blocks.width.is_power_of_two());
     let plans = || [plan].into_iter().chain(blocks);
-    let moves = placement == Placement::OutOfPlace || plan.in_place && plan.axis.size > 1;
+    let moves = placement == Placement::OutOfPlace || (plan.in_place && plan.axis.size > 1);
     let mut layouts: Vec<_> = plans()
         .filter(|_| moves)
         .map(|plan| Layout::new(plan, placement, target))
@@ -109,13 +109,14 @@ fn find(
 ) -> Candidates {
     let mut list = Candidates::new(only_fastest);
     for (n, layout) in layouts.iter().enumerate() {
-        let of_blocks = if layout.width == layouts[0].width {
+        // BLOCK_KERNELS take small blocks as such, in the layout of the elements.
+        let block_kernels = if layout.width == layouts[0].width {
             BLOCK_KERNELS
         } else {
             &[]
         };
         let copies_in_place = layouts[0].in_place() && !layout.in_place();
-        let kernels = of_blocks.iter().chain(ELEMENT_KERNELS);
+        let kernels = block_kernels.iter().chain(ELEMENT_KERNELS);
         for kernel in kernels.filter(|kernel| !copies_in_place || kernel.family.copies_in_place) {
             for &number in kernel.variants {
                 let name = kernel.variant;
@@ -149,29 +150,39 @@ pub(crate) fn select(
         .collect()
 }
 
+/// Remembers why a kernel cannot run a plan, until a variant of it can. The last variant's reason counts, unless it is
+/// that a unit does not divide the layout.
+fn remember(
+    kernels: &mut Vec<(&'static str, Option<RejectReason>)>,
+    name: &'static str,
+    result: Result<(), RejectReason>,
+) {
+    let Some((_, known)) = kernels.iter_mut().find(|(of, _)| *of == name) else {
+        kernels.push((name, result.err()));
+        return;
+    };
+    match result {
+        Ok(()) => *known = None,
+        Err(reason) if known.is_some() && reason != NOT_DIVIDED.into() => *known = Some(reason),
+        Err(_) => {}
+    }
+}
+
 /// The kernels that cannot run the plan.
 pub(crate) fn rejected(
     plan: &Plan,
     target: &GpuTarget,
     placement: Placement,
 ) -> Vec<(String, RejectReason)> {
-    // Without a reason, a kernel can.
-    let mut kernels: Vec<(&str, Option<RejectReason>)> = Vec::new();
-    find(
-        &layouts(plan, target, placement),
-        true,
-        |name, result| match (kernels.iter_mut().find(|(of, _)| *of == name), result) {
-            (None, result) => kernels.push((name, result.err())),
-            (Some((_, reason)), Ok(())) => *reason = None,
-            (Some((_, Some(last))), Err(reason)) if reason != NOT_DIVIDED.into() => *last = reason,
-            (Some(_), Err(_)) => {}
-        },
-    );
+    let mut kernels = Vec::new();
+    find(&layouts(plan, target, placement), true, |name, result| {
+        remember(&mut kernels, name, result)
+    });
     let rejected = kernels
         .into_iter()
         .filter_map(|(name, reason)| Some((name, reason?)));
     let named = rejected.map(|(name, reason)| {
-        let is_in_place = placement == Placement::InPlace && reason != NOT_IN_PLACE.into()
+        let is_in_place = (placement == Placement::InPlace && reason != NOT_IN_PLACE.into())
             || reason == ONLY_IN_PLACE.into();
         (
             format!("{name}{}", if is_in_place { "_in_place" } else { "" }),

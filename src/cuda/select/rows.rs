@@ -239,8 +239,9 @@ pub(super) struct SingleRows {
     /// Bytes of a row.
     row: u32,
     cut: Cut,
-    /// Vectors that a thread group stages, and its threads.
+    /// Vectors that a thread group stages.
     vectors: u32,
+    /// Threads of a thread group.
     group: u32,
 }
 

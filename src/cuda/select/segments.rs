@@ -47,8 +47,9 @@ pub(super) struct BlockOfGroups {
 /// Adjacent segments, and how thread blocks take them.
 #[derive(Clone, Copy)]
 pub(super) struct Staged {
-    /// Bytes of a segment, and segments in all.
+    /// Bytes of a segment.
     pub bytes: u64,
+    /// Segments in all.
     pub count: u64,
     /// Segments per thread block.
     pub together: u64,

@@ -234,7 +234,7 @@ fn repeated_sectors(layout: &Layout<'_>, row: &Dimension, strip: u32, unaligned:
             apart.min(pitch / sector)
         };
     }
-    // At any alignment, the second vector of the last 16 bytes is in an additional one.
+    // Unaligned reads load two vectors for each 16 bytes. The second vector of the last pair may be in one more sector.
     let next = if unaligned { begins / sector } else { 0.0 };
     let strips = layout.strips(row, strip) as f64;
     let rows = f64::from(layout.axis.size);

@@ -33,8 +33,9 @@ pub(in crate::cuda::select) struct DirectTiles {
     /// Whether lengths vary along the output and along the input: elements that are neighbours in the input are then
     /// read at different positions of the axis.
     reads_apart: bool,
-    /// Tiles of a thread block, and along which dimension they follow each other.
+    /// Tiles of a thread block.
     tiles: u32,
+    /// The dimension along which they follow each other.
     repeated: usize,
 }
 
@@ -114,9 +115,9 @@ impl DirectTiles {
 
     /// Sectors that are read. `steps`: those of all warps.
     fn read(&self, layout: &Layout<'_>, tiles: f64, steps: f64) -> f64 {
-        let (outside, inside) = self.sides();
+        let (along_output, along_input) = self.sides();
         let width = f64::from(layout.width);
-        let read = tiles * outside * layout.sectors_of_run(inside * width).max(1.0);
+        let read = tiles * along_output * layout.sectors_of_run(along_input * width).max(1.0);
         if !self.reads_apart {
             return read;
         }
@@ -124,7 +125,7 @@ impl DirectTiles {
         // same, the L1 cache has the sector.
         let positions = f64::from(layout.axis.size);
         let of_block = f64::from(self.positions(layout)).min(positions);
-        let neighbours = (f64::from(SECTOR) / width).min(inside);
+        let neighbours = (f64::from(SECTOR) / width).min(along_input);
         let different = positions * (1.0 - (1.0 - of_block / positions).powf(neighbours));
         (read / of_block * different).min(steps * WARP)
     }
@@ -248,16 +249,17 @@ impl Kernel for DirectTiles {
     }
 
     fn work(&self, layout: &Layout<'_>, grid: Grid) -> Work {
-        let (outside, _) = self.sides();
+        let (along_output, _) = self.sides();
         let per_block = f64::from(self.tiles);
         let tiles = f64::from(grid.blocks) * per_block;
         let steps = tiles * f64::from(grid.threads) / WARP;
         // A warp writes a part of a row, or several rows.
-        let (rows, columns) = (outside.min(WARP), ceil(WARP / outside).max(1.0));
+        let elements_of_row = along_output.min(WARP);
+        let rows_of_warp = ceil(WARP / along_output).max(1.0);
         let sectors_of_row = layout
-            .sectors_of_run(rows * f64::from(layout.width))
+            .sectors_of_run(elements_of_row * f64::from(layout.width))
             .max(1.0);
-        let written = steps * columns * sectors_of_row;
+        let written = steps * rows_of_warp * sectors_of_row;
         Work {
             misses: self.read(layout, tiles, steps) + written,
             rounds: per_block.sqrt(),

@@ -83,8 +83,8 @@ struct Sides {
 }
 
 impl Sides {
-    /// Sides of two dimensions where that can be, the output's first. Rows of 1 and 2 bytes stay shorter rather than
-    /// that they are reversed.
+    /// Sides of two dimensions where that can be, the output's first. Rows of elements of 1 and 2 bytes are kept to one
+    /// dimension if two would have to be reversed in the tile.
     fn new(layout: &Layout<'_>) -> Result<Self, RejectReason> {
         let none = "a tensor is not contiguous along any dimension";
         let inner_in = contiguous(layout, |d| d.in_stride).ok_or(none)?;
@@ -98,7 +98,7 @@ impl Sides {
             let Ok(sides) = Self::attempt(layout, [inner_in, inner_out], has_outer) else {
                 continue;
             };
-            if layout.width >= 4 || sides.how <= WRITE {
+            if layout.width >= 4 || !sides.are_reversed_in_tile() {
                 return Ok(sides);
             }
             reversed = reversed.or(Some(sides));
@@ -128,6 +128,11 @@ impl Sides {
             along_in,
             along_out,
         })
+    }
+
+    /// Whether elements change places in a row or in a column of the tile, and not only whole rows.
+    fn are_reversed_in_tile(&self) -> bool {
+        matches!(self.how, REVERSE_ROWS | REVERSE_COLUMNS)
     }
 
     /// The places of dimensions that are not along the output.
@@ -209,7 +214,8 @@ impl<const VECTORS: bool> Tiles<VECTORS> {
         let width = f64::from(layout.width);
         let sectors = |run: f64| elements / run * layout.sectors_of_run(run * width).max(1.0);
         // Neighbours of 4 bytes are read at different positions if the axis is along them and so are their lengths.
-        let reads_apart = layout.width >= 4 && *how > READ && along_in.varies(layout);
+        let is_along_them = matches!(*how, WRITE | REVERSE_ROWS | REVERSE_COLUMNS);
+        let reads_apart = layout.width >= 4 && is_along_them && along_in.varies(layout);
         let read = if reads_apart {
             elements
         } else {

@@ -16,7 +16,8 @@ use crate::trace::span;
 pub struct BufferBinding {
     /// The buffer.
     pub buffer: Buffer,
-    /// First byte of the range; a multiple of max(16, GuaranteedBaseOffsetAlignment).
+    /// First byte of the range: a multiple of max(16, GuaranteedBaseOffsetAlignment), or with
+    /// [`bind_at_elements`](CompiledOperator::bind_at_elements) of max(element size, GuaranteedBaseOffsetAlignment).
     pub offset: u64,
     /// Bytes of the range; at least TotalTensorSizeInBytes.
     pub size_in_bytes: u64,
@@ -105,8 +106,8 @@ impl CompiledOperator {
         self.bind_aligned(inputs, output.into(), Alignment::Binding)
     }
 
-    /// Binds buffers at offsets that DirectML refuses: they are multiples of the element size only, as raw pointers may
-    /// be.
+    /// Binds buffers at offsets that DirectML refuses, as raw pointers may have them: multiples of max(element size,
+    /// GuaranteedBaseOffsetAlignment).
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ use crate::trace::span;
 #[derive(Debug)]
 pub struct Graph {
     device: Device,
-    /// Declared first, so that it is destroyed before the tables whose memory it uses.
+    /// Declared before `tables`, so that it is destroyed before the memory that it uses.
     recorded: Option<cuda::Graph>,
     tables: Vec<BindingTable>,
     launched: bool,

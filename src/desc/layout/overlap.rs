@@ -81,6 +81,9 @@ fn group_overlaps(group: &[Dimension]) -> bool {
     }
 }
 
+/// How many divisions a look-up of a sum is taken to cost. It is a binary search.
+const DIVISIONS_OF_A_LOOK_UP: u128 = 4;
+
 /// Searches a group of three dimensions or more.
 fn meet_in_the_middle(group: &[Dimension]) -> bool {
     let group = within_reach(group);
@@ -88,13 +91,13 @@ fn meet_in_the_middle(group: &[Dimension]) -> bool {
         return group_overlaps(&group);
     }
     // Two methods: enumerate the sums of all but the largest dimension and solve that one by a division, or divide all
-    // dimensions into two halves. A look-up in a half costs about a dozen divisions.
+    // dimensions into two halves, and look the sums of one up in the other.
     let largest = (0..group.len())
         .max_by_key(|&d| group[d].reach)
         .unwrap_or(0);
     let by_division = sums(&without(&group, 1 << largest));
     let (halves, by_halves) = best_halves(&group);
-    if by_division <= by_halves.saturating_mul(4) {
+    if by_division <= by_halves.saturating_mul(DIVISIONS_OF_A_LOOK_UP) {
         meets_by_division(&group, largest)
     } else {
         meets_by_halves(&group, halves)

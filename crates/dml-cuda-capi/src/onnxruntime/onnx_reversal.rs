@@ -33,8 +33,8 @@ const SUBSEQUENCES: Names<'_> = Names::new(
 
 /// The two conventions for lengths: their type, their shape, and what a length outside [0, T] means.
 pub enum Reverse {
-    /// ONNX's: lengths are int64 [B]. A length above T is an error on the host. On a GPU nothing may read it, and it
-    /// acts as T.
+    /// ONNX's: lengths are int64 [B]. A length below 0 or above T is an error on the host. On a GPU the host must not
+    /// read it, and it acts as T.
     Sequence { batch: usize, time: usize },
     /// DirectML's: lengths have any type of DirectML, or int64, and broadcast to the lanes. A length above T acts as T.
     Subsequences { axis: i64 },
@@ -47,7 +47,7 @@ impl Reverse {
         let lengths_address = Address::from(ort.data(lengths)?);
         ort.shape(x, |element_type, shape| {
             let strings = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING as i32;
-            let width = if strings { Some(4) } else { element(element_type).map(|(_, width, _)| width) };
+            let width = if strings { Some(4) } else { element(element_type).map(|known| known.width) };
             let element_size = width.ok_or_else(|| {
                 format!("the element type of input is {element_type}, but must have 1, 2, 4 or 8 bytes, or be string")
             })?;
@@ -59,11 +59,12 @@ impl Reverse {
                         check_sequences(node, shape, lengths, batch, time)?;
                         of_lanes[batch] = shape[batch];
                         let of_lanes = of_lanes.get(..shape.len()).ok_or("input has more than 32 dimensions")?;
-                        // Checked lengths are at least 0, and the same as unsigned numbers.
+                        // On the host they are checked. On a GPU a negative one is a large unsigned number, which
+                        // acts as T.
                         (ForeignTensor { sizes: of_lanes, ..lengths }, TensorDataType::UInt64, time as i64)
                     }
                     Self::Subsequences { axis } => {
-                        let Some((.., Some(length_type))) = element(length_type) else {
+                        let Some(length_type) = element(length_type).and_then(|known| known.data_type) else {
                             let found = format!("the element type {length_type}");
                             return Err(LoweringError::ForeignLengthType { found }.message(&SUBSEQUENCES).into());
                         };

@@ -27,7 +27,7 @@ fn scalar(ort: Ort, value: *const OrtValue, name: &str) -> Result<(Element, u64)
     })?;
     let (from, mut bytes) = (ort.data(value)?, [0u8; 8]);
     // SAFETY: a tensor of one element of that width. ONNX Runtime puts it on the host (`GetInputMemoryType`).
-    unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), bytes.as_mut_ptr(), of.1) };
+    unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), bytes.as_mut_ptr(), of.width) };
     Ok((of, u64::from_le_bytes(bytes)))
 }
 
@@ -39,13 +39,12 @@ impl NodeDevice {
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
         let ((of, start), (_, limit), (_, delta)) =
             (read(0, "start")?, read(1, "limit")?, read(2, "delta")?);
-        let (element_type, _, data_type) = of;
         // A bfloat16 is the upper half of a float.
-        let bfloat16 = element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16;
+        let bfloat16 = of.element_type == Type::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16;
         let (data_type, shift) = if bfloat16 {
             (Float32, 16)
         } else {
-            (data_type.ok_or(NOT_NUMERIC)?, 0)
+            (of.data_type.ok_or(NOT_NUMERIC)?, 0)
         };
         let scalars = [start, limit, delta].map(|bits| bits << shift);
         let float = |bits: u64| match data_type {
@@ -98,8 +97,9 @@ impl NodeDevice {
         let sizes = &sizes[..rank];
         let count = element_count(sizes)?;
         let read = |index, name| scalar(ort, ort.input(context, index)?, name);
-        let (((.., data_type), start), (_, delta)) = (read(1, "start")?, read(2, "delta")?);
-        let sequence = LoweredSequence::packed(data_type.ok_or(NOT_NUMERIC)?, count, start, delta);
+        let ((of, start), (_, delta)) = (read(1, "start")?, read(2, "delta")?);
+        let sequence =
+            LoweredSequence::packed(of.data_type.ok_or(NOT_NUMERIC)?, count, start, delta);
         self.sequence(context, sequence, sizes)
     }
 

@@ -42,7 +42,8 @@ const ENTRY: &str = "dml_cuda.replace_onnx";
 const VARIABLE: &str = "the environment variable DML_CUDA_REPLACE_ONNX";
 
 /// The ONNX operators to replace, in the order of `REPLACEABLE`, and who asks for it: the options' entry, else the
-/// environment variable, for servers that cannot set entries. A variable of `0` wins over both.
+/// environment variable, for servers that cannot set entries. An environment variable of `0` replaces nothing, whatever
+/// the entry says.
 fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'static str)> {
     let entry = ort
         .config_entry(options, REPLACE)?
@@ -54,7 +55,7 @@ fn wanted(options: *const OrtSessionOptions, ort: Ort) -> Result<(Vec<Kind>, &'s
         .transpose()?;
     Ok(match (of_entry, of_variable) {
         (Some(kinds), None) => (kinds, ENTRY),
-        (Some(kinds), Some(allowed)) if !allowed.is_empty() => (kinds, ENTRY),
+        (Some(kinds), Some(of_variable)) if !of_variable.is_empty() => (kinds, ENTRY),
         (_, of_variable) => (of_variable.unwrap_or_default(), VARIABLE),
     })
 }
@@ -134,7 +135,7 @@ fn types(kind: Kind, provider: &CStr) -> Vec<(Vec<Type>, Type)> {
     let moved = || {
         ELEMENTS
             .into_iter()
-            .map(|(moved, ..)| moved)
+            .map(|moved| moved.element_type)
             .chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING))
     };
     match kind {
@@ -151,13 +152,14 @@ fn types(kind: Kind, provider: &CStr) -> Vec<(Vec<Type>, Type)> {
                 .collect()
         }
         Kind::Range => {
-            let ranged =
-                ELEMENTS
-                    .into_iter()
-                    .filter_map(|(ranged, _, data_type)| match data_type? {
-                        Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => Some(ranged),
-                        _ => None,
-                    });
+            let ranged = ELEMENTS
+                .into_iter()
+                .filter_map(|ranged| match ranged.data_type? {
+                    Float32 | Float64 | Float16 | Int16 | Int32 | Int64 => {
+                        Some(ranged.element_type)
+                    }
+                    _ => None,
+                });
             // No GPU kernel writes bfloat16, so such nodes stay on the CPU.
             let ranged = ranged.chain(on_cpu(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16));
             ranged.map(|ranged| (vec![ranged; 3], ranged)).collect()
@@ -166,9 +168,10 @@ fn types(kind: Kind, provider: &CStr) -> Vec<(Vec<Type>, Type)> {
             // DirectML fills no FLOAT64.
             let filled = ELEMENTS
                 .into_iter()
-                .filter(|(.., data_type)| data_type.is_some_and(|of| of != Float64));
+                .filter(|filled| filled.data_type.is_some_and(|of| of != Float64))
+                .map(|filled| filled.element_type);
             filled
-                .map(|(filled, ..)| (vec![int64, filled, filled], filled))
+                .map(|filled| (vec![int64, filled, filled], filled))
                 .collect()
         }
     }
@@ -190,19 +193,19 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
     }
     let (kinds, source) = wanted(options, ort)?;
     let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-    let wanted = if names.is_empty() {
+    let asked = if names.is_empty() {
         "0".to_owned()
     } else {
         names.join(",")
     };
     match ort.config_entry(options, REGISTERED)? {
         None => ort.add_domain(options, domain(base, ort, OWN.into(), None)?)?,
-        Some(before) if before == wanted => return Ok(()),
+        Some(before) if before == asked => return Ok(()),
         Some(before) if before == "0" => {}
         Some(before) => {
             return Err(format!(
                 "these options replace `{before}` since the library was first registered with them, and now {source} \
-                 asks for `{wanted}`: set it once, before the library is registered"
+                 asks for `{asked}`: set it once, before the library is registered"
             )
             .into());
         }
@@ -213,7 +216,7 @@ fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase, ort: Ort) 
     if ort.config_entry(options, REPLACE)?.is_none() {
         ort.add_config_entry(options, REPLACE, TOO_LATE)?;
     }
-    ort.add_config_entry(options, REGISTERED, &text(&wanted))
+    ort.add_config_entry(options, REGISTERED, &text(&asked))
 }
 
 /// ONNX Runtime calls this when a session's options load the library. It adds the domain `dml_cuda`, and this library's

@@ -10,7 +10,8 @@ use super::torch_reversal::{IN_PLACE, OUT_OF_PLACE, PADDED};
 use crate::status::Failure;
 
 /// Schemas, names and kernels. The Python package gives the first two what autograd needs, in Python, which costs more
-/// time than a launch. It calls the others where autograd has nothing to do.
+/// time than a launch. It calls the others where nothing watches a call: directly, or from its `Reversal` if x requires
+/// a gradient.
 const OPERATORS: [(&CStr, &CStr, BoxedKernel); 5] = [
     (
         c"reverse_subsequences(Tensor x, Tensor lengths, int dim) -> Tensor",

@@ -34,14 +34,16 @@ pub unsafe fn attempt(torch: &Torch, stack: *mut Value, kind: u8) -> Result<(), 
     let mut of_lanes = [1; MAX_RANK];
     let (x, mut lengths) = (x.describe("x")?, lengths.describe("lengths")?);
     if kind == PADDED {
+        // The dimension of the batch, which is not the time.
+        let batch = usize::from(dim == 0);
         // The 8 dimensions of a descriptor take them as they are, so that nothing is reversed on copies.
-        if !(2..=8).contains(&x.sizes.len()) || lengths.sizes != [x.sizes[usize::from(dim == 0)]] {
+        if !(2..=8).contains(&x.sizes.len()) || lengths.sizes != [x.sizes[batch]] {
             return wrong(
                 "lengths must have the batch size of x, which must have 2 to 8 dimensions",
             );
         }
         of_lanes[0] = lengths.sizes[0];
-        lengths.sizes = &of_lanes[..x.sizes.len() - usize::from(dim == 0)];
+        lengths.sizes = &of_lanes[..x.sizes.len() - batch];
     }
     if kind == IN_PLACE {
         if x.tensor.has_gradient() {

@@ -31,6 +31,7 @@ use super::results::{Machine, Results};
 use crate::schema;
 
 pub use cell::{Cell, Status};
+pub use notes::Severity;
 use notes::Warning;
 pub use outputs::Outputs;
 pub use regressions::{regressions, Allowed};
@@ -57,7 +58,7 @@ pub struct Comparison {
     pub outputs: Vec<Outputs>,
     /// The cases that are not compared, with the reason.
     pub not_compared: BTreeSet<String>,
-    /// One for each file after the first: why no case of it is compared.
+    /// One for each file after the first: why the machine was another, so that every case is UNSURE.
     pub other_machine: Vec<Option<String>>,
     /// The mark by which a report is known.
     report: &'static str,

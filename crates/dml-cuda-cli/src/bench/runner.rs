@@ -49,8 +49,9 @@ pub trait Runner {
     /// Runs a case. An error is the case's, and the next one may still succeed.
     fn answer(&mut self, case: &Case) -> Result<Answer, Failure>;
 
-    /// Completes what is known of a machine and its device, and returns how samples are taken. It is called once, after a
-    /// case has run. It may run that case again, because an idle GPU lowers its clocks.
+    /// Completes what is known of a machine and its device, and returns how samples are taken. It is called after the
+    /// first case and, if that one failed, again after the first case that has run. It may run that case again, because
+    /// an idle GPU lowers its clocks.
     fn describe(&self, machine: &mut Machine, case: &Case) -> String;
 }
 

@@ -49,6 +49,7 @@ pub fn time_cases(options: &Bench) -> Result<ExitCode, String> {
         runner,
         results: planned_results(options, &cases),
         device: None,
+        is_described: false,
         timeouts: 0,
         failures: BTreeSet::new(),
         progress,
@@ -115,6 +116,8 @@ struct Timing<'a> {
     results: Results,
     /// The device of the first case that has run.
     device: Option<String>,
+    /// Whether the runner has described the machine.
+    is_described: bool,
     /// Cases in a row that took too long.
     timeouts: u32,
     /// Errors that were printed.
@@ -150,9 +153,11 @@ impl Timing<'_> {
     /// Describes the machine after the first case that has run, and after the first case even if it failed: all may
     /// fail.
     fn describe_once(&mut self, case: &Case, answer: &Result<Answer, String>) {
-        if self.device.is_some() || answer.is_err() && !self.results.timing.is_empty() {
+        let has_failed = answer.is_err();
+        if self.device.is_some() || (has_failed && self.is_described) {
             return;
         }
+        self.is_described = true;
         self.device = answer.as_ref().ok().map(|answer| answer.device.clone());
         let machine = &mut self.results.machine;
         machine.device = self.device.clone().unwrap_or_default();

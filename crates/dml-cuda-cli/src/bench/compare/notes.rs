@@ -24,64 +24,70 @@ pub struct Warning {
     /// The place of the file on the command line.
     #[serde(skip)]
     pub file: usize,
-    /// Whether it makes figures doubtful.
     #[serde(skip)]
-    pub is_serious: bool,
-    /// The whole line, which begins with WARNING if it is serious, and else with NOTE.
+    pub severity: Severity,
+    /// The whole line, which begins with WARNING or NOTE.
     pub text: String,
 }
 
-/// What is to be said about a file.
-enum Line {
-    Warning(String),
-    Note(String),
+/// What a line is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// Figures may be wrong or not comparable.
+    Warning,
+    /// It explains figures.
+    Note,
+}
+
+impl Warning {
+    /// A line about the file in place `file`. `text` is what follows WARNING or NOTE.
+    fn new(file: usize, severity: Severity, text: &str) -> Self {
+        let mark = match severity {
+            Severity::Warning => "WARNING",
+            Severity::Note => "NOTE",
+        };
+        Self {
+            file,
+            severity,
+            text: format!("{mark}: {text}"),
+        }
+    }
 }
 
 /// The warnings and notes about files: first about machines, then about partial files, then about all else.
 pub fn warnings(files: &[Summary], rows: &[Row], other_machine: &[Option<String>]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (n, why) in other_machine.iter().enumerate() {
-        add(&mut warnings, n + 1, why.clone().map(Line::Warning));
+        let why = why.as_deref();
+        warnings.extend(why.map(|why| Warning::new(n + 1, Severity::Warning, why)));
     }
     for (file, summary) in files.iter().enumerate() {
-        add(&mut warnings, file, partial(summary));
+        warnings.extend(partial(summary, file));
     }
     let first = &files[0];
     for (file, summary) in files.iter().enumerate() {
-        add(&mut warnings, file, other_suite(first, summary));
-        add(&mut warnings, file, other_timing(first, summary));
-        add(&mut warnings, file, slow_baseline(summary, file, rows));
-        add(&mut warnings, file, failed_cases(summary, file, rows));
+        warnings.extend(other_suite(first, summary, file));
+        warnings.extend(other_timing(first, summary, file));
+        warnings.extend(slow_baseline(summary, file, rows));
+        warnings.extend(failed_cases(summary, file, rows));
     }
     warnings
 }
 
-/// Adds a line about a file, if there is one.
-fn add(warnings: &mut Vec<Warning>, file: usize, line: Option<Line>) {
-    let (is_serious, text) = match line {
-        Some(Line::Warning(text)) => (true, format!("WARNING: {text}")),
-        Some(Line::Note(text)) => (false, format!("NOTE: {text}")),
-        None => return,
-    };
-    warnings.push(Warning {
-        file,
-        is_serious,
-        text,
-    });
-}
-
 /// An interrupted bench lacks cases, so that its means are those of the first ones.
-fn partial(Summary { name, missing, .. }: &Summary) -> Option<Line> {
+fn partial(Summary { name, missing, .. }: &Summary, file: usize) -> Option<Warning> {
     match missing {
         0 => None,
-        _ => Some(Line::Warning(format!(
-            "{name} is partial: {missing} cases or outputs are missing"
-        ))),
+        _ => Some(Warning::new(
+            file,
+            Severity::Warning,
+            &format!("{name} is partial: {missing} cases or outputs are missing"),
+        )),
     }
 }
 
 /// Releases may change a case and keep its name.
-fn other_suite(first: &Summary, other: &Summary) -> Option<Line> {
+fn other_suite(first: &Summary, other: &Summary, file: usize) -> Option<Warning> {
     if !suites_differ(first, other) {
         return None;
     }
@@ -89,33 +95,39 @@ fn other_suite(first: &Summary, other: &Summary) -> Option<Line> {
         "{} ran {}, and {} ran {}",
         first.name, first.suite, other.name, other.suite
     );
-    Some(Line::Warning(format!(
-        "the suites differ, so models of one name may also differ: {suites}"
-    )))
+    Some(Warning::new(
+        file,
+        Severity::Warning,
+        &format!("the suites differ, so models of one name may also differ: {suites}"),
+    ))
 }
 
 /// Times of the host's clock contain the way to the GPU, and those of events do not.
-fn other_timing(first: &Summary, other: &Summary) -> Option<Line> {
+fn other_timing(first: &Summary, other: &Summary, file: usize) -> Option<Warning> {
     if first.timing == other.timing {
         return None;
     }
     let (a, b) = (&first.name, &other.name);
     if ways(&first.timing) == ways(&other.timing) {
-        return Some(Line::Note(format!(
-            "{a} and {b} were timed in one way, but not in all details; see their timing"
-        )));
+        return Some(Warning::new(
+            file,
+            Severity::Note,
+            &format!("{a} and {b} were timed in one way, but not in all details; see their timing"),
+        ));
     }
     let [timing_of_a, timing_of_b] = [first, other].map(|summary| match &*summary.timing {
         "" => "not known",
         timing => timing,
     });
-    Some(Line::Warning(format!(
-        "{a} and {b} were timed differently. {a}: {timing_of_a}. {b}: {timing_of_b}"
-    )))
+    Some(Warning::new(
+        file,
+        Severity::Warning,
+        &format!("{a} and {b} were timed differently. {a}: {timing_of_a}. {b}: {timing_of_b}"),
+    ))
 }
 
 /// Large copies and fills cannot be faster than their baselines.
-fn slow_baseline(summary: &Summary, file: usize, rows: &[Row]) -> Option<Line> {
+fn slow_baseline(summary: &Summary, file: usize, rows: &[Row]) -> Option<Warning> {
     let mut most: f64 = 0.0;
     for row in rows {
         // A reversal in place uses half the memory of a copy, so that more of it stays in the cache.
@@ -127,22 +139,25 @@ fn slow_baseline(summary: &Summary, file: usize, rows: &[Row]) -> Option<Line> {
         return None;
     }
     let speed = format!("at up to {} of the baseline's speed", percent(most));
-    Some(Line::Warning(format!(
-        "{} runs {speed}: the baseline is too slow",
-        summary.name
-    )))
+    Some(Warning::new(
+        file,
+        Severity::Warning,
+        &format!("{} runs {speed}: the baseline is too slow", summary.name),
+    ))
 }
 
 /// How many cases failed or are known to be wrong.
-fn failed_cases(Summary { name, .. }: &Summary, file: usize, rows: &[Row]) -> Option<Line> {
+fn failed_cases(Summary { name, .. }: &Summary, file: usize, rows: &[Row]) -> Option<Warning> {
     let cases = match rows.iter().filter(|row| row.causes[file].is_some()).count() {
         0 => return None,
         1 => "1 case has".to_owned(),
         failed => format!("{failed} cases have"),
     };
-    Some(Line::Note(format!(
-        "{name}: {cases} no time; the rows say why"
-    )))
+    Some(Warning::new(
+        file,
+        Severity::Note,
+        &format!("{name}: {cases} no time; the rows say why"),
+    ))
 }
 
 /// A file that does not name its suite, as those of older releases, is taken to have the same one.

@@ -82,6 +82,7 @@ impl Outputs {
                 self.newly_failed += usize::from(!matches!(first, Some(Outcome::Error(_))));
             }
             (None, _) => self.missing += 1,
+            // The output failed in the first file only.
             _ => {}
         }
     }

@@ -23,7 +23,7 @@ use crate::bench::work::{Mode, Work};
 /// Why reversals in place are not compared with DirectML's.
 const WRONG_IN_PLACE: &str = "DirectML accepts them and returns wrong data";
 
-/// A case in all results files. Its lists have an entry for each file.
+/// A case in all results files. Its lists have an entry for each file, except that `changes` has none for the first.
 #[derive(Serialize)]
 pub struct Row {
     #[serde(flatten)]

@@ -62,7 +62,8 @@ pub struct Group {
     pub slower: usize,
     pub same: usize,
     pub unsure: usize,
-    /// Shares of the baseline in each of the two files, over the cases where all files that have any are known.
+    /// Shares of the baseline in each of the two files, over the cases that have a share in both. If only one file has
+    /// baselines, over all of its cases.
     pub of_baseline: Vec<Option<f64>>,
 }
 
@@ -276,8 +277,8 @@ fn shares(rows: &[&Row], file: usize) -> Vec<f64> {
     rows.iter().filter_map(|row| row.share(file)).collect()
 }
 
-/// The mean shares of two files, over the cases in which both have one. A file without any baseline does not take the
-/// cases from the other.
+/// The mean shares of two files, over the cases that have a share in both. If only one file has baselines, over all of
+/// its cases.
 fn mean_shares(rows: &[&Row], files: [usize; 2]) -> Vec<Option<f64>> {
     let has_any = |file: &usize| !shares(rows, *file).is_empty();
     let with_baselines: Vec<usize> = files.into_iter().filter(has_any).collect();

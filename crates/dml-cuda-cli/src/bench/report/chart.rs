@@ -15,7 +15,7 @@ mod mark;
 
 use maud::{html, Markup};
 
-use crate::bench::compare::{Comparison, Figures, Group, Point, Row, Verdict};
+use crate::bench::compare::{Comparison, Figures, Group, Point, Row, Severity, Verdict};
 use crate::bench::numbers::{clipped, counted, percent};
 use crate::schema;
 use mark::Mark;
@@ -334,7 +334,7 @@ pub fn chart(comparison: &Comparison) -> String {
         drawing.y += 4.0;
         drawing.line(TITLE, &verdict.title);
         for warning in &comparison.warnings {
-            if warning.is_serious && [0, n + 1].contains(&warning.file) {
+            if warning.severity == Severity::Warning && [0, n + 1].contains(&warning.file) {
                 // A line has room for its first sentence. The tables have the rest.
                 let sentence = warning.text.split(". ").next().unwrap_or_default();
                 drawing.line(BOLD, sentence);

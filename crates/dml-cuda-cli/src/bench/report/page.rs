@@ -14,7 +14,7 @@ use maud::{html, Markup, PreEscaped, DOCTYPE};
 
 use super::chart;
 use super::tables::{self, Table};
-use crate::bench::compare::Comparison;
+use crate::bench::compare::{Comparison, Severity};
 use crate::schema;
 
 /// The style sheet, which is part of the page.
@@ -74,7 +74,7 @@ fn verdicts(comparison: &Comparison) -> Markup {
             @if n == 0 {
                 p { (what_ran(comparison)) }
                 @for warning in &comparison.warnings {
-                    p class=(if warning.is_serious { "warning" } else { "note" }) { (warning.text) }
+                    p class=(match warning.severity { Severity::Warning => "warning", Severity::Note => "note" }) { (warning.text) }
                 }
             }
             @for (by, line) in [("By type", &verdict.by_type), ("By kind", &verdict.by_kind)] {

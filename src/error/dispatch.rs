@@ -25,9 +25,7 @@ pub enum DispatchError {
         required: String,
     },
     /// The CPU device has no kernels to measure.
-    #[error(
-        "kernels can be measured only on a GPU, but the device is {found} (measure.device)"
-    )]
+    #[error("kernels can be measured only on a GPU, but the device is {found} (measure.device)")]
     Measure {
         /// The device.
         found: String,

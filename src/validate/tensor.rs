@@ -196,7 +196,8 @@ impl Tensor<'_> {
             return;
         };
         let found = format_args!("{strides:?}, which spans {span} elements");
-        let required = format_args!("strides that span at least {elements} elements, the product of Sizes");
+        let required =
+            format_args!("strides that span at least {elements} elements, the product of Sizes");
         self.require(
             elements <= span,
             Rule::OutputStridesSpan,

@@ -212,8 +212,9 @@ impl Ort {
         // SAFETY: this call owns the allocator and releases it once.
         unsafe { ((*self.api).ReleaseAllocator)(allocator) };
         asked?;
-        usize::try_from(id)
-            .map_err(|_| format!("the device of the node is {id}, but must be a number from 0 on").into())
+        usize::try_from(id).map_err(|_| {
+            format!("the device of the node is {id}, but must be a number from 0 on").into()
+        })
     }
 
     /// Writes a line to the session's log, at level INFO.

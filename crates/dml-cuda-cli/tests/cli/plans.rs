@@ -57,7 +57,10 @@ Dispatchable 'wrong'
         .map(|file| file.split('-').next().unwrap_or_default().to_owned())
         .collect();
     let timed: Vec<String> = timed.into_iter().collect();
-    let note = format!(": the estimates use the coefficients of {}\n", timed.join(" and "));
+    let note = format!(
+        ": the estimates use the coefficients of {}\n",
+        timed.join(" and ")
+    );
     for (target, is_timed) in [
         ("a100", false),
         ("t4", false),

@@ -199,7 +199,7 @@ fn a_bench_that_cannot_begin_says_it_once_and_leaves_nothing() {
     }
     folder.refuses(
         &["kernel", "x", "-a", "cpu"],
-        "the device is CPU, but must be a GPU",
+        "kernels can be timed only on a GPU, but the device is CPU",
     );
     folder.refuses(
         &["bench", "-o", "n.json", "-a", "no such GPU"],

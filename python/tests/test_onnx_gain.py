@@ -161,7 +161,7 @@ class Gain(unittest.TestCase):
             out,
         )
         self.assertEqual(
-            len(re.findall(r"(?m)^ +[\d.]+ +[\d.]+   [\d.]+ to", out)),
+            len(re.findall(r"(?m)^ +[\d.]+ +[\d.]+   speedup", out)),
             len(re.findall(f"(?m)^{ROW} ", out)),
         )
         self.assertNotRegex(out, "(?m)^      1.0         9.9")

@@ -107,7 +107,9 @@ def fill_value_sequence(
     if out is None:
         out = _allocate(sizes, kind, device)
     elif device is not None:
-        raise TypeError("pass either out or device, not both: out is on a device already")
+        raise TypeError(
+            "pass either out or device, not both: out is on a device already"
+        )
     options, handle = encoded_options(compile_options), stream_of(out, stream)
     output = view(out, "out", handle)
     check_out(output, sizes, kind, "")

@@ -15,15 +15,16 @@ use crate::error::{DispatchError, Error};
 use crate::operator_plan::OperatorPlan;
 use crate::options::{CompileOptions, Specialize};
 
-/// Kernels that are timed for each placement and alignment of pointers, and how often.
+/// Kernels that are timed for each placement and alignment of pointers.
 const MEASURED: usize = 4;
+/// How often each of them is timed.
 const ROUNDS: u32 = 4;
 /// Another kernel replaces the one with the lowest estimate only if its time is below this share. A smaller difference is
 /// noise, or goes once the kernel is specialized.
 const CONVINCING: f64 = 0.97;
-/// The sets of tensors that take turns fill the L2 cache this many times, so that every access is cold. There are at most
-/// this number of sets: small tensors stay in the cache, as in a program.
+/// The sets of tensors that take turns hold this many times the bytes of the L2 cache, so that accesses are cold.
 const CACHES: u64 = 3;
+/// The most sets. If this number of them fits the L2 cache, small tensors stay in it, as in a program.
 const MOST_SETS: u64 = 48;
 /// Random numbers. Longer memory repeats them.
 const RANDOM: usize = 1 << 15;

@@ -7,7 +7,7 @@
 //! | kernel | a thread block has |
 //! | --- | --- |
 //! | [`PackedRows`] | whole inner blocks that are adjacent in memory |
-//! | [`RowTiles`] | a tile of a block that is too large for that: several rows, or in place a part of one |
+//! | [`RowTiles`] | a tile of an inner block that is too large for that: several rows, or in place a part of one |
 //! | [`SingleRows`] | out of place, a row or a part of one for each thread group |
 //!
 //! All stage rows in shared memory and write vectors of 16 bytes.
@@ -46,7 +46,7 @@ fn has_units(layout: &Layout<'_>) -> Result<(), RejectReason> {
     )
 }
 
-/// Adjacent blocks, staged whole. Rows are reversed in units of `unit` bytes.
+/// Adjacent inner blocks, staged whole. Rows are reversed in units of `unit` bytes.
 pub(super) struct PackedRows {
     staged: Staged,
     unit: u32,
@@ -159,7 +159,7 @@ struct Cut {
     parts_per_row: u32,
     /// Bytes of a row that are in a tile.
     tile_row_bytes: u32,
-    /// Tiles of a block.
+    /// Tiles of an inner block.
     tiles: u64,
 }
 

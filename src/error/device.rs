@@ -29,7 +29,7 @@ pub enum DeviceError {
         path: String,
     },
     /// There is no GPU, or none with that ordinal.
-    #[error("cuda: opening device {ordinal} failed: GPUs that the driver reports: {count}; choose a lower number than that, or use the CPU device")]
+    #[error("cuda: opening device {ordinal} failed: {}, or use the CPU device", gpus_to_choose(*count))]
     NoSuchDevice {
         /// The requested ordinal.
         ordinal: usize,
@@ -118,4 +118,12 @@ pub struct CudaError {
     pub reason: String,
     /// Advice for the reader.
     pub advice: String,
+}
+
+/// What to do if the driver reports this number of GPUs and another one was asked for.
+fn gpus_to_choose(count: usize) -> String {
+    match count {
+        0 => "the driver reports no GPU; check CUDA_VISIBLE_DEVICES".to_owned(),
+        _ => format!("GPUs that the driver reports: {count}; choose a lower number than that"),
+    }
 }

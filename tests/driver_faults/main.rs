@@ -95,7 +95,7 @@ fn the_first_device_is_a_gpu_or_an_error_if_there_is_a_driver() {
         ),
         (
             [("FAKE_GPUS", "0"), ("FAKE_CU_INIT", "0")],
-            "SCENARIO cuda: opening device 0 failed: GPUs that the driver reports: 0",
+            "SCENARIO cuda: opening device 0 failed: the driver reports no GPU",
         ),
         (
             [("FAKE_GPUS", "1"), ("FAKE_CU_INIT", "999")],

@@ -133,7 +133,7 @@ def _allocate(sizes: tuple[int, ...], kind: np.dtype, device: str | None) -> Any
             import cupy
         except ImportError:
             raise RuntimeError(
-                f"CuPy must be installed for device {device!r}: or pass out"
+                f"device is {device!r}, but CuPy is not installed: install it, or pass out"
             ) from None
         with cupy.cuda.Device(int(ordinal or 0)):
             return cupy.empty(sizes, kind)

@@ -110,8 +110,8 @@ pub struct Report {
     /// Exit with status 1 on a regression, and with 2 if the machines are not comparable
     ///
     /// A regression is a case that is SLOWER, fails or is missing, or an output that differs or is missing. The
-    /// machines are not comparable if the baselines of one device differ. Results of two devices are compared as they
-    /// are.
+    /// machines are not comparable if the baselines of one device differ, fewer than a third of them are SAME, or no case
+    /// has a time in both files. Results of two devices are compared as they are.
     #[arg(long)]
     #[arg(help_heading = "Pipelines")]
     pub fail_on_slower: bool,

@@ -269,7 +269,7 @@ class Jax(unittest.TestCase):
         x = jax.numpy.arange(8.0)
         alias, frozen = np.asarray(x), x.tolist()
         for out, error, words in (
-            (x, TypeError, "out must not be an array of JAX"),
+            (x, TypeError, "out is an array of JAX, but must be one of"),
             (alias, ValueError, "out is read-only, but must be writable"),
         ):
             check_errors(

@@ -13,10 +13,10 @@ use std::collections::{HashMap, HashSet};
 
 use dml_cuda::{OperatorDesc, TensorDataType, TensorRole};
 
+use crate::file::is_image;
 use crate::json::{Kind, Result};
 use crate::names::or_nearest;
 use crate::node::Node;
-use crate::resource::is_image;
 use crate::Dispatchable;
 
 /// What a model does, in the order of its file.

@@ -104,6 +104,17 @@ pub fn is_held(error: &io::Error) -> bool {
     }
 }
 
+/// A path of a model with this system's separators. The model may come from Windows.
+pub fn separated(path: &str) -> String {
+    path.replace('\\', std::path::MAIN_SEPARATOR_STR)
+}
+
+/// Whether DxDispatch takes a file of this name for an image. Files of other names are arrays or raw bytes.
+pub fn is_image(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    [".png", ".jpg"].iter().any(|ending| name.ends_with(ending))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@
 //! { "sourcePath": "input.npy" }                         a file: an array, or raw bytes
 //! ```
 
+use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -16,9 +17,25 @@ use crate::dispatchable::data_type;
 use crate::initial::Values;
 use crate::json::{Kind, Result};
 use crate::node::Node;
-use crate::resource::{is_image, is_npy, separated, Array};
 use crate::value::bits;
 use crate::{file, npy};
+
+/// What a .npy file says about its elements.
+pub struct Array {
+    pub data_type: TensorDataType,
+    pub shape: Vec<u64>,
+    pub is_bool: bool,
+}
+
+/// Writes the type of the elements.
+impl fmt::Display for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_bool {
+            true => write!(f, "bool, which is read as {}", self.data_type),
+            false => self.data_type.fmt(f),
+        }
+    }
+}
 
 /// Values, with what they say about themselves.
 pub struct Initial {
@@ -161,13 +178,13 @@ fn of_file(
     folder: &Path,
 ) -> Result<Initial> {
     let name = source.kind();
-    let mut path = PathBuf::from(separated(source.string()?));
+    let mut path = PathBuf::from(file::separated(source.string()?));
     // A file next to the model comes before one in the current folder.
     let beside_model = folder.join(&path);
     if beside_model.exists() {
         path = beside_model;
     }
-    if is_image(source.string()?) {
+    if file::is_image(source.string()?) {
         return Err(source.error(
             format!("{name}, an image"),
             "another file: dml-cuda reads no images",
@@ -176,7 +193,7 @@ fn of_file(
     let bytes = read_regular(&path).map_err(|error| {
         source.error(format!("{name}, which cannot be read ({error})"), "a file")
     })?;
-    if is_npy(&path) {
+    if npy::is_npy(&path) {
         return of_array(source, path, &bytes, declared);
     }
     let data_type = typed(node, declared)?;

@@ -31,9 +31,10 @@ use std::path::{Path, PathBuf};
 use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorRole};
 
 use command::{Bindings, Command, Names};
+use initial_values::Array;
 use json::{Document, Result};
 use node::Node;
-use resource::{Array, Resource};
+use resource::Resource;
 use text::{shown, shown_path};
 
 /// An operator's descriptor with what the model says about it.

@@ -11,11 +11,19 @@
 //!
 //! A file may come from anywhere: no figure in it is believed before the bytes are there, and nothing is allocated for a claim.
 
+use std::path::Path;
+
 use dml_cuda::TensorDataType;
 
 use crate::json;
 use crate::node::Node;
 use crate::text::shown;
+
+/// Whether a file is an array that names its type. Others are raw bytes.
+pub fn is_npy(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
+}
 
 /// The array in a file.
 #[derive(Debug, PartialEq)]

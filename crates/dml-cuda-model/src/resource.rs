@@ -9,14 +9,13 @@
 //!   └─────────┴───────────┴─────────┘
 //! ```
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dml_cuda::TensorDataType;
 
 use crate::dispatchable::data_type;
 use crate::initial::Values;
-use crate::initial_values::{self, Initial};
+use crate::initial_values::{self, Array, Initial};
 use crate::json::Result;
 use crate::node::Node;
 
@@ -35,23 +34,6 @@ pub struct Resource {
     pub array: Option<Array>,
     /// The model gives `sizeInBytes`. Else the size is that of `initial_values`, rounded up.
     pub explicit_size: bool,
-}
-
-/// What a .npy file says about its elements.
-pub struct Array {
-    pub data_type: TensorDataType,
-    pub shape: Vec<u64>,
-    pub is_bool: bool,
-}
-
-/// Writes the type of the elements.
-impl fmt::Display for Array {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.is_bool {
-            true => write!(f, "bool, which is read as {}", self.data_type),
-            false => self.data_type.fmt(f),
-        }
-    }
 }
 
 /// Reads a resource. `is_output` says whether a dispatch writes it.
@@ -127,21 +109,4 @@ fn declared_type(node: &Node) -> Result<Option<TensorDataType>> {
 pub fn is_deferred(node: &Node) -> bool {
     node.get("initialValues")
         .is_some_and(|values| values.string() == Ok("deferred"))
-}
-
-/// A path of a model with this system's separators. The model may come from Windows.
-pub fn separated(path: &str) -> String {
-    path.replace('\\', std::path::MAIN_SEPARATOR_STR)
-}
-
-/// Whether DxDispatch takes a file of this name for an image. Files of other names are arrays or raw bytes.
-pub fn is_image(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    [".png", ".jpg"].iter().any(|ending| name.ends_with(ending))
-}
-
-/// Whether a file is an array that names its type. Others are raw bytes.
-pub fn is_npy(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
 }

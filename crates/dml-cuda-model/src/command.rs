@@ -17,7 +17,6 @@ use crate::file::is_image;
 use crate::json::{Kind, Result};
 use crate::names::or_nearest;
 use crate::node::Node;
-use crate::Dispatchable;
 
 /// What a model does, in the order of its file.
 pub enum Command {
@@ -38,6 +37,16 @@ pub enum Command {
 
 /// The resource at each bind point, such as `OutputTensor`.
 pub type Bindings = HashMap<String, Source>;
+
+/// An operator's descriptor with what the model says about it.
+pub struct Dispatchable {
+    pub name: String,
+    pub desc: OperatorDesc,
+    /// The line that DxDispatch prints when it compiles the dispatchable in one of two ways. dml-cuda has one way.
+    pub compiling: &'static str,
+    /// Default bindings. A dispatch can override them.
+    pub bindings: Bindings,
+}
 
 impl Command {
     /// The resource that a dispatch writes, if the command binds it.

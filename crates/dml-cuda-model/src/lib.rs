@@ -30,22 +30,12 @@ use std::path::{Path, PathBuf};
 
 use dml_cuda::{BufferTensorDesc, OperatorDesc, TensorRole};
 
-use command::{Bindings, Command, Names};
+use command::{Bindings, Command, Dispatchable, Names};
 use initial_values::Array;
 use json::{Document, Result};
 use node::Node;
 use resource::Resource;
 use text::{shown, shown_path};
-
-/// An operator's descriptor with what the model says about it.
-pub struct Dispatchable {
-    pub name: String,
-    pub desc: OperatorDesc,
-    /// The line that DxDispatch prints when it compiles the dispatchable in one of two ways. dml-cuda has one way.
-    pub compiling: &'static str,
-    /// Default bindings. A dispatch can override them.
-    pub bindings: Bindings,
-}
 
 /// A command with what messages need of its place in the file.
 pub struct ModelCommand {

@@ -19,8 +19,8 @@ use super::events::tell;
 use super::memory;
 use super::samples::Result;
 use crate::model::command::Bindings;
+use crate::model::command::Dispatchable;
 use crate::model::resource::Resource;
-use crate::model::Dispatchable;
 use crate::options::{Format, Options};
 use crate::out::{complain, say, shown};
 

@@ -180,6 +180,17 @@ struct RowTiles {
 };
 }  // namespace rows
 
+namespace short_lanes {
+static constexpr u32 MOST_LANES = 4;      // of a thread
+static constexpr u32 FEW_DIMENSIONS = 3;  // outside the lanes
+
+struct ShortLanes {
+    Reverse r;  // strides count lanes
+    u32 width;  // bytes of an element
+    u32 reserved;
+};
+}  // namespace short_lanes
+
 namespace lanes {
 static constexpr u32 VECTORS_PER_THREAD = 2;  // of a tile of a long lane
 static constexpr u32 TILES_PER_BLOCK = 8;     // of a long lane, in place

@@ -20,8 +20,9 @@
 //   - no two output coordinates share an element (output.overlap);
 //   - no element of the input overlaps one of the output, or they are the same elements (binding.overlap,
 //     binding.in_place). Entry points named *_in_place_* are for the second case, with `in` equal to `out`; the others
-//     are for the first. Those of lanes, packed lanes, packed rows, columns, strips and clusters are for both: before a
-//     thread group, a thread block or a cluster writes, it has read everything that it writes to;
+//     are for the first. Those of short lanes, lanes, packed lanes, packed rows, columns, strips and clusters are for
+//     both: before a thread, a thread group, a thread block or a cluster writes, it has read everything that it writes
+//     to;
 //   - lengths do not overlap the output (binding.overlap);
 //   - pointers are aligned to the launch's `alignment`.
 // The kernels guarantee

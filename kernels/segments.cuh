@@ -136,37 +136,11 @@ __device__ __forceinline__ Stage stage_segments(const Segments& p, u32 row_bytes
     return s;
 }
 
-// The first `length` bytes of a word in reverse order, by units, and its other bytes as they are.
-template <class Unit>
-__device__ __forceinline__ u32 reverse_word(u32 word, u32 length) {
-    if (length == 0) return word;
-    const u32 beyond = (32 - 8 * length) & 31, below = 0xffffffff >> beyond;
-    return (word & ~below) | __byte_perm(word, 0, sizeof(Unit) == 1 ? 0x0123 : 0x1032) >> beyond;
-}
-
-// Writes lanes of one word, which are at whole vectors of the input and of the output: a thread reverses four in
-// registers.
-template <class Unit>
-__device__ __forceinline__ void write_words(const Stage& s) {
-    for (int x = static_cast<int>(threadIdx.x) * 16; x < s.span; x += THREADS * 16) {
-        uint4 v = smem[(s.begin + x) / 16];
-        const uint4 length = reinterpret_cast<const uint4*>(s.lengths)[x / 16];  // of no meaning past the last segment
-        v.x = reverse_word<Unit>(v.x, length.x);
-        v.y = reverse_word<Unit>(v.y, length.y);
-        v.z = reverse_word<Unit>(v.z, length.z);
-        v.w = reverse_word<Unit>(v.w, length.w);
-        store_partial<sizeof(Unit)>(s.out + x, v, 0, min(16, s.span - x));
-    }
-}
-
 // Stages segments, reverses each one in shared memory, and writes all of them with 16-byte stores; also in place.
 template <class Unit, bool LANES>
 __device__ __forceinline__ void copy_segments(const Segments& p) {
     const Stage s = stage_segments<false>(p, LANES ? sizeof(Unit) : p.row_bytes.divisor);
     const int out_lead = static_cast<int>(reinterpret_cast<u64>(s.out) & 15);
-    if constexpr (LANES && sizeof(Unit) < 4) {
-        if (p.segment_bytes.divisor == 4 && s.lead == 0 && out_lead == 0) return write_words<Unit>(s);
-    }
     const u32 group = 1u << p.group_size_log2;
     const ReverseInShared<Unit, LANES> reverse(p.row_bytes, threadIdx.x & (group - 1), group);
     for (u32 n = threadIdx.x >> p.group_size_log2; n < s.segments; n += THREADS >> p.group_size_log2) {

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Fits the costs of src/cuda/estimate.rs to measured times: fit-estimates.py [--check] [TARGET-NAME.csv[.gz]...]
+"""Fits the costs of src/cuda/estimate.rs to measured times:
+fit-estimates.py [--check | --only FAMILY] [TARGET-NAME.csv[.gz]...]
 
 `dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen. A
 kernel's time is that of the specialized one, because CUDA graphs run that. Where only the generic one was recorded,
 what is not the memory's time is shortened as on average of the entry point.
 Without arguments it takes benches/record/times. Prints how well the estimates choose on layouts that the fit has not
-seen, and writes src/cuda/costs.rs. With --check it fits nothing, and prints how well the present costs choose.
+seen, and writes src/cuda/costs.rs. With --check it fits nothing, and prints how well the present costs choose. With
+--only it fits the costs of a new family, such as short_lanes, and keeps all others.
 Needs numpy, pandas and scipy.
 """
 
@@ -37,7 +39,7 @@ ESTIMATES_MATTER = 0.1
 # Bytes of the output from which a tensor is large: such ones are reported apart.
 LARGE = 1 << 27
 STARTS = (0.1, 0, -1, 0, -2), (0, 0.1, 0.5, 1, -1)
-HEAD = """//! The coefficients of the cost model, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
+HEAD = """//! The coefficients of the cost model, by kernel family and bytes of the unit: 1, 2, 4, 8, 16 and 32. Written by
 //! scripts/fit-estimates.py from the files
 {files}.
 //!
@@ -97,13 +99,17 @@ def load_or_exit(path):
         sys.exit(f"{path}: {type(error).__name__}: {error}")
 
 
-def fit(data, terms, kernels):
+def fit(data, terms, kept):
     """The logarithms of the costs of each kernel: first those with the best estimates, then, from there, those with the
-    best choices. A kernel is taken to be chosen with a probability that falls with its estimate."""
+    best choices. A kernel is taken to be chosen with a probability that falls with its estimate. Costs that are finite
+    in `kept` stay as they are."""
     times, kernel = data.us.to_numpy(float), data.kernel_number.to_numpy()
     weights = data.weight.to_numpy(float)
-    costs = np.full((kernels, len(TERMS)), np.inf)  # of kernels without times
+    costs = kept.copy()  # infinite for kernels without times
+    is_kept = np.isfinite(kept[:, 0])
     for number in np.unique(kernel):
+        if is_kept[number]:
+            continue
         of_kernel = kernel == number
         costs[number] = fit_kernel(
             terms[of_kernel], times[of_kernel], weights[of_kernel]
@@ -135,9 +141,11 @@ def fit(data, terms, kernels):
         ]
         return total / len(choices), np.stack(by_cost, axis=1).ravel() / len(choices)
 
-    bounds = list(zip(LEAST * len(costs), MOST * len(costs)))
     has_times = np.isfinite(costs)
     costs[~has_times] = 0
+    least = np.where(is_kept[:, None], costs, LEAST)
+    most = np.where(is_kept[:, None], costs, MOST)
+    bounds = list(zip(least.ravel(), most.ravel()))
     found = minimize(
         mean_loss,
         costs.ravel(),
@@ -217,7 +225,13 @@ def report_choices(data, name):
 def main():
     if {"-h", "--help"} & set(sys.argv):
         return print(__doc__)
-    names = [argument for argument in sys.argv[1:] if argument != "--check"]
+    arguments = sys.argv[1:]
+    only = None
+    if "--only" in arguments:
+        at = arguments.index("--only")
+        only = arguments[at + 1]
+        del arguments[at : at + 2]
+    names = [argument for argument in arguments if argument != "--check"]
     files = [pathlib.Path(name) for name in names]
     files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
     data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
@@ -231,9 +245,11 @@ def main():
     # Only kernels that have one mode are fitted. The choices that are reported are among all kernels.
     timed = (data.us.notna() & ~data.copies).to_numpy()
     weigh(data)
-    data["estimate"] = held_out(data, terms, timed, len(kernels))
-    report_choices(data, "layouts that the fit has not seen")
-    costs = np.exp(fit(data[timed], terms[timed], len(kernels)))
+    kept = kept_costs(kernels, only)
+    data["estimate"] = held_out(data, terms, timed, kept)
+    of_family = f" of {only}" if only else ""
+    report_choices(data, f"layouts that the fit{of_family} has not seen")
+    costs = np.exp(fit(data[timed], terms[timed], kept))
     families = report_kernels(data, timed, kernels, costs)
     write(families, kernels, ", ".join(path.name.split(".")[0] for path in files))
 
@@ -258,13 +274,24 @@ def weigh(data):
     data["weight"] = data.importance * fastest / data.us
 
 
-def held_out(data, terms, timed, kernels):
+def kept_costs(kernels, only):
+    """The logarithms of the costs that stay: with `only` those of all other families, otherwise none."""
+    kept = np.full((len(kernels), len(TERMS)), np.inf)
+    present = present_costs()
+    for number, kernel in enumerate(kernels):
+        if only and kernel in present and only not in kernel.split():
+            with np.errstate(divide="ignore"):
+                kept[number] = np.maximum(np.log(present[kernel]), LEAST)
+    return kept
+
+
+def held_out(data, terms, timed, kept):
     """The estimates of each third of the layouts by a fit to the others."""
     estimates = np.full(len(data), np.inf)
     layouts = data.sizes_and_strides.unique()
     for part in np.array_split(np.random.default_rng(0).permutation(len(layouts)), 3):
         test = data.sizes_and_strides.isin(layouts[part]).to_numpy()
-        costs = fit(data[timed & ~test], terms[timed & ~test], kernels)
+        costs = fit(data[timed & ~test], terms[timed & ~test], kept)
         estimates[test] = estimates_of(costs, data[test], terms[test])
     return estimates
 
@@ -328,7 +355,7 @@ def write(families, kernels, files):
         for mode in ("copying", "in place"):
             units = modes.get(mode, {})
             text += "&["
-            for unit in (1, 2, 4, 8, 16):
+            for unit in (1, 2, 4, 8, 16, 32):
                 if units and unit <= max(units):
                     costs = units[
                         min(units, key=lambda other: abs(np.log2(other / unit)))

@@ -183,6 +183,21 @@ pub struct RowTiles {
 const _: () = assert!(size_of::<RowTiles>() == 384);
 }
 
+pub mod short_lanes {
+use super::*;
+pub const MOST_LANES: u32 = 4;
+pub const FEW_DIMENSIONS: u32 = 3;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct ShortLanes {
+    pub r: Reverse,
+    pub width: u32,
+    pub reserved: u32,
+}
+const _: () = assert!(size_of::<ShortLanes>() == 328);
+}
+
 pub mod lanes {
 use super::*;
 pub const VECTORS_PER_THREAD: u32 = 2;

@@ -1,10 +1,10 @@
-//! The coefficients of the cost model, by kernel family and bytes of the unit: 1, 2, 4, 8 and 16. Written by
+//! The coefficients of the cost model, by kernel family and bytes of the unit: 1, 2, 4, 8, 16 and 32. Written by
 //! scripts/fit-estimates.py from the files
 //! h100-bench, h100-padded, h100-seed-1902, h100-seed-1904, h100-seed-1915, h100-seed-2001, h100-seed-4001,
 //! h100-seed-4005, h100-seed-4008, h100-seed-4010, h100-seed-4011, h100-seed-5001, h100-seed-7001, h100-seed-7202,
 //! h100-transposed, h200-large, h200-seed-12, h200-seed-1908, h200-seed-9001, h200-seed-9100, h200-seed-9201,
-//! h200-seed-9202, h200-seed-9701, h200-seed-9702, h200-seed-9801, h200-seed-9811, h200-seed-9812, h200-single-rows,
-//! h200-suite.
+//! h200-seed-9202, h200-seed-9701, h200-seed-9702, h200-seed-9801, h200-seed-9811, h200-seed-9812, h200-short-lanes,
+//! h200-single-rows, h200-suite.
 //!
 //! The columns: launch, memory, misses, warps, rounds. A cost says nothing if its term is always near 0 for the
 //! recorded layouts.
@@ -90,6 +90,15 @@ pub(crate) static ROW_TILES: FamilyCosts = FamilyCosts { name: "row_tiles", plac
     [1.770, 1.014, 0.0, 8.801, 0.0],
     [1.611, 1.000, 0.0, 8.167, 0.0],
 ]] };
+
+pub(crate) static SHORT_LANES: FamilyCosts = FamilyCosts { name: "short_lanes", placements: [&[
+    [1.276, 1.000, 0.1281, 2.811, 0.0],
+    [1.276, 1.000, 0.1281, 2.811, 0.0],
+    [1.300, 1.000, 0.02299, 0.0, 0.0],
+    [1.281, 1.000, 0.0001788, 4.989, 0.0],
+    [1.328, 1.000, 0.008358, 0.0, 0.0],
+    [1.469, 1.186, 0.7336, 0.0, 0.0],
+], &[]] };
 
 pub(crate) static SINGLE_ROWS: FamilyCosts = FamilyCosts { name: "single_rows", placements: [&[
     [1.825, 1.705, 0.0, 8.330, 0.0],

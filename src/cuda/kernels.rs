@@ -26,7 +26,7 @@ impl Family {
     /// The entry point of a placement for units of a number of bytes, if there is one. A family may have only one, for all
     /// units.
     pub fn find(&self, placement: Placement, unit: u32) -> Option<Entry> {
-        let width = ["_1", "_2", "_4", "_8", "_16"][unit.trailing_zeros() as usize];
+        let width = ["_1", "_2", "_4", "_8", "_16", "_32"][unit.trailing_zeros() as usize];
         let found = placement
             .of(&self.entries)
             .iter()
@@ -122,6 +122,9 @@ kernels! {
     }
     "reverse_packed_lanes", specializable: true {
         PACKED_LANES: "reverse_packed_lanes" "_1" "_2" "_4", in place "_1" "_2" "_4", copies_in_place: true;
+    }
+    "reverse_short_lanes", specializable: true {
+        SHORT_LANES: "reverse_short_lanes" "_2" "_4" "_8" "_16" "_32", copies_in_place: true;
     }
     "reverse_rows", specializable: true {
         PACKED_ROWS: "reverse_packed_rows" "_1" "_2" "_4", in place "_1" "_2" "_4", copies_in_place: true;

@@ -14,6 +14,7 @@ mod layout;
 mod packed_lanes;
 mod rows;
 mod segments;
+mod short_lanes;
 mod small;
 mod strips;
 mod transposed;

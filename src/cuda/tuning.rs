@@ -7,6 +7,8 @@
 pub const VEC16: u32 = 16;
 /// Bytes of a sector, the unit in which memory is written.
 pub const SECTOR: u32 = 32;
+/// Bytes of the longest lane that a thread reverses in its registers.
+pub const MAX_SHORT_LANE: u32 = 32;
 
 pub mod fill {
     //! fill_value_sequence.cu

@@ -523,6 +523,27 @@ fn sectors_stay_in_the_cache_where_the_axis_is_inside() {
 
 /// Two strips that share a sector both read and write it, and read it again if they write a part of it.
 #[test]
+fn lanes_of_a_sector_that_stay_do_not_move_in_place() {
+    let lanes = 1000.0;
+    let plan = plan(&["8", "1000x4", "1", "4x1", "4x1", "1000x1"]);
+    let bytes = Placement::ALL.map(|placement| {
+        let candidates = reverse::candidates(&plan, &target(), placement);
+        let mut found = candidates.iter();
+        let is_it = |found: &&Candidate| found.launch.entry.name == "reverse_short_lanes_32";
+        found.find(is_it).expect("a candidate").work.bytes
+    });
+    // Two of the five lengths, 0 and 1, leave a lane as it is.
+    assert_near(bytes[0], lanes * (2.0 * 32.0 + 4.0), 0.01, "out of place");
+    let moving = 3.0 / 5.0;
+    assert_near(
+        bytes[1],
+        lanes * (2.0 * 32.0 * moving + 4.0),
+        0.01,
+        "in place",
+    );
+}
+
+#[test]
 fn strips_move_the_sectors_of_each() {
     let mut strips = 0;
     for (fields, _) in LAYOUTS {

@@ -247,12 +247,17 @@ fn the_least_estimate_is_chosen_and_its_launch_fits() {
                     candidates.is_sorted_by_key(|found| found.estimate()),
                     "{what}"
                 );
-                // No kernel is faster than the memory, even on a GPU that was not measured.
+                // No kernel is faster than the memory, even on a GPU that was not measured. In place, lanes with a length
+                // of 0 or 1 need not move.
                 let layouts = reverse::layouts(&plan, target, placement);
-                let least = layouts
+                let mut least = layouts
                     .iter()
                     .map(|layout| layout.work().bytes)
                     .fold(f64::MAX, f64::min);
+                if placement == Placement::InPlace {
+                    let size = f64::from(plan.axis.size);
+                    least *= (size - 1.0) / (size + 1.0);
+                }
                 for candidate in &candidates {
                     let memory = estimate::terms(&candidate.work, candidate.launch.grid, target)[1];
                     let estimate = candidate.microseconds.expect("an estimate");

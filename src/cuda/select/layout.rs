@@ -62,6 +62,8 @@ pub(super) struct Layout<'a> {
     pub dimensions: &'a [Dimension],
     pub input_bytes: u64,
     pub placement: Placement,
+    /// Whether the output is the input, although the placement is out of place.
+    pub is_copied_in_place: bool,
     pub target: &'a GpuTarget,
     traffic: Traffic,
 }
@@ -84,10 +86,18 @@ impl<'a> Layout<'a> {
             dimensions,
             input_bytes,
             placement,
+            is_copied_in_place: false,
             target,
             traffic,
         };
         layout.count();
+        layout
+    }
+
+    /// The layout of a plan whose output is its input, for kernels that copy.
+    pub fn copied_in_place(plan: &'a Plan, target: &'a GpuTarget) -> Self {
+        let mut layout = Self::new(plan, Placement::OutOfPlace, target);
+        layout.is_copied_in_place = true;
         layout
     }
 

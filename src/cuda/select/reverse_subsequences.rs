@@ -4,7 +4,10 @@ use super::fit::{add, Candidates};
 use super::layout::{Layout, NOT_DIVIDED, NOT_IN_PLACE, ONLY_IN_PLACE};
 use super::small::{SmallUnits, COPIES_OR_SWAPS, EXCHANGES, SCATTERS};
 use super::{chosen, Candidate, RejectReason, Variant};
-use super::{clusters, columns, elementwise, lanes, packed_lanes, rows, small, strips, transposed};
+use super::{
+    clusters, columns, elementwise, lanes, packed_lanes, rows, short_lanes, small, strips,
+    transposed,
+};
 use crate::cuda::kernels::*;
 use crate::cuda::launch::Launch;
 use crate::cuda::parameters::transposed::SMALL_TILE;
@@ -54,6 +57,7 @@ const BLOCK_KERNELS: &[KernelEntry] = &[
 #[rustfmt::skip] // a line each
 const ELEMENT_KERNELS: &[KernelEntry] = &[
     KernelEntry { family: &ELEMENTWISE, variant: "gathers {} bytes a thread", variants: &[4, 8, 16], add: add::<elementwise::Vectors> },
+    one(&SHORT_LANES, add::<short_lanes::ShortLanes>),
     one(&PACKED_LANES, add::<packed_lanes::PackedLanes>),
     KernelEntry { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: add::<lanes::WholeLanes<true>> },
     KernelEntry { family: &LANES, variant: "{} vectors a thread", variants: &lanes::LANE_VECTORS, add: add::<lanes::WholeLanes<false>> },
@@ -94,7 +98,7 @@ pub(super) fn layouts<'a>(
         .filter(|(_, of)| of.in_place() && of.may_be_copied_in_place());
     layouts.extend(
         copied
-            .map(|(plan, _)| Layout::new(plan, Placement::OutOfPlace, target))
+            .map(|(plan, _)| Layout::copied_in_place(plan, target))
             .collect::<Vec<_>>(),
     );
     layouts

@@ -134,7 +134,7 @@ fn a_model_runs_without_a_thread() {
         .push(write);
     folder.write("model.json", model.to_string());
     for program in [
-        &["model.json"][..],
+        &["-a", "cpu", "model.json"][..],
         &[
             "bench",
             "--only",

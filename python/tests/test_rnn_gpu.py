@@ -145,6 +145,22 @@ class OnAGpu(unittest.TestCase):
                 finally:
                     torch.cuda.set_sync_debug_mode("default")
 
+    def test_pinned_lengths_may_change_after_a_call(self):
+        module, (x, lengths) = self.module().eval(), self.arguments()
+        for form in ("one_pass", "two_passes", "packed"):
+            with (
+                self.subTest(form),
+                mock.patch.dict(os.environ, DML_CUDA_RNN=form),
+                torch.no_grad(),
+            ):
+                expected = run(module, x, lengths)[0]
+                pinned = lengths.cpu().pin_memory()
+                torch.cuda._sleep(100_000_000)  # the GPU is behind the host
+                found = run(module, x, pinned)[0]
+                pinned.fill_(1)
+                # Packing rounds otherwise.
+                torch.testing.assert_close(found, expected, rtol=0, atol=1e-3)
+
     def test_gradients_need_training_mode_as_pytorchs_own_do(self):
         module, (x, lengths) = self.module().eval(), self.arguments()
         for output in (module(x, lengths=lengths)[0], module(x)[0]):

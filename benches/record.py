@@ -102,7 +102,7 @@ PARTS = {
     "cold": ("json", 6, cold),
     "layouts": ("csv", 1.5, layouts),
     "large-layouts": ("csv", 1, large),
-    "pytorch-host": ("md", 0.5, python("torch_host")),
+    "pytorch": ("md", 0.5, python("torch_calls")),
     "compiled-pytorch": (
         "md",
         3,
@@ -110,6 +110,7 @@ PARTS = {
     ),
     "compiled-jax": ("md", 2, python("compiled", "jax", small=("jax", "small"))),
     "rnn-sizes": ("md", 1.5, python("rnn", "sizes")),
+    "rnn-jax": ("md", 1, python("rnn_jax")),
     "rnn-random": ("md", 2, python("rnn", "random=9601:200")),
     "rnn-memory": ("md", 0.5, python("rnn", "memory")),
     "rnn-captured": ("md", 1, python("rnn_forms")),
@@ -140,7 +141,7 @@ def head():
         ["git", "describe", "--always", "--dirty"]
     )
     query = ["--query-gpu=name,driver_version", "--format=csv,noheader"]
-    gpu = printed(["nvidia-smi", *query]).replace("\n", "; ") or "no GPU"
+    gpu = printed(["nvidia-smi", *query]).partition("\n")[0] or "no GPU"
     versions = []
     for name in ("torch", "jax", "onnxruntime"):
         code = f"import {name}; print({name}.__version__)"
@@ -149,6 +150,19 @@ def head():
     known = [f"{name} {value}" for name, value in program.hashes().items()]
     facts = [f"commit {commit or 'unknown'}", gpu, *versions]
     return ", ".join([*facts, str(datetime.date.today()), *known])
+
+
+def one_line_a_case(results):
+    """A results file with a case in each line and without the digits that say nothing, for a small repository."""
+    cases = []
+    for case in results["cases"]:
+        if "each" in case:
+            case["each"] = [float(f"{time:.5g}") for time in case["each"]]
+        cases.append("  " + json.dumps(case))
+    text = json.dumps({**results, "cases": []}, indent=1)
+    return (
+        text.replace('"cases": []', '"cases": [\n' + ",\n".join(cases) + "\n ]") + "\n"
+    )
 
 
 def measure(name, out, told, small):
@@ -171,7 +185,7 @@ def measure(name, out, told, small):
     elif ending == "json":
         results = json.loads(part.read_text(encoding="utf-8"))
         results["notes"] = [*results.get("notes", []), told]
-        part.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        part.write_text(one_line_a_case(results), encoding="utf-8")
     else:
         part.write_text(f"# {told}\n{part.read_text(encoding='utf-8')}")
     part.rename(path)
@@ -187,7 +201,7 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("part", nargs="*", choices=[[], *PARTS])
     parser.add_argument("--small", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.out.mkdir(parents=True, exist_ok=True)
     wanted = []
     for name in options.part or PARTS:

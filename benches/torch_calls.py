@@ -1,16 +1,44 @@
 #!/usr/bin/env python3
-"""Times small calls of dml_cuda.torch, which the host limits, next to PyTorch's own operators. Prints Markdown. `small`
-runs everything once.
+"""Times calls of dml_cuda.torch: reversals in CUDA graphs next to a gather, compiled and eager, and small calls, which
+the host limits, next to PyTorch's own operators. Prints Markdown. `small` runs everything once.
 
-Usage: PYTHONPATH=python/src python3 benches/torch_host.py [small]"""
+Usage: PYTHONPATH=python/src python3 benches/torch_calls.py [small]"""
 
+import itertools
 import sys
 
 import dml_cuda.torch as dt
 import torch
-from torch_times import DEVICE, gather, host_times
+from torch_times import DEVICE, gather, host_times, timed
 
 SMALL = sys.argv[1:] == ["small"]
+# [B, T, F], reversed along T.
+SIZES = [(64, 2048, 1024), (64, 512, 1024), (32, 128, 512), (8, 64, 128)]
+
+
+def reversals():
+    """The time of a call in a CUDA graph. Large tensors take turns, so that the L2 cache does not have them."""
+    print(
+        "| [B, T, F], along T, µs | dml_cuda.torch | compiled gather | eager gather |"
+    )
+    print("| --- | --- | --- | --- |")
+    compiled = torch.compile(gather, dynamic=False)
+    ways = (dt.reverse_subsequences, compiled, gather)
+    dtypes = (torch.float16, torch.float32)
+    for shape, dtype in itertools.product([(4, 8, 3)] if SMALL else SIZES, dtypes):
+        x = torch.randn(shape, device=DEVICE, dtype=dtype)
+        count = max(3, min(60, (1 << 27) // (x.element_size() * x.numel())))
+        sets = []
+        for _ in range(count):
+            lengths = torch.randint(0, shape[1] + 1, (shape[0], 1, 1), device=DEVICE)
+            sets.append((x.clone(), lengths))
+        times = []
+        for way in ways:
+            calls = [lambda of=of, way=way: way(*of, 1) for of in sets]
+            times.append(min(timed(calls) for _ in range(2)))
+        name = f"{list(shape)} {str(dtype)[6:]}"
+        print(f"| {name} |", *(f"{time:.1f} |" for time in times), flush=True)
+    print()
 
 
 def small_calls():
@@ -56,4 +84,5 @@ def small_calls():
         print(f"| {name} | {microseconds:.2f} |")
 
 
+reversals()
 small_calls()

@@ -17,7 +17,7 @@ for version in 2.8.0 2.15.0; do
   ../../.venv/torch/bin/python -W ignore -m unittest --verbose "${tests[@]}" 2>&1 | tee "$work/log"
   if grep "skipped" "$work/log" | grep -v "skipped 'no PyTorch with a GPU'" | grep -v "^OK (skipped="; then exit 1; fi
 done
-../../.venv/torch/bin/python -W ignore ../../benches/torch_host.py small
+../../.venv/torch/bin/python -W ignore ../../benches/torch_calls.py small
 ../../.venv/torch/bin/python -W ignore ../../benches/rnn_forms.py small
 ../../.venv/torch/bin/python -W ignore ../../benches/rnn.py small
 ../../.venv/torch/bin/python -W ignore ../../benches/compiled.py torch small twice

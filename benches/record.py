@@ -74,6 +74,12 @@ def onnxruntime_library(out, small):
     return onnxruntime(out, small, "--library", library())
 
 
+def onnx_models(_, small):
+    tests = ROOT / "crates/dml-cuda-capi/tests/onnxruntime/test_models.py"
+    where = "--cpu" if small else "--cuda"
+    return ["env", f"DML_CUDA_LIBRARY={library()}", PYTHON, str(tests), where]
+
+
 def python(script, *given, small=("small",)):
     """A bench that prints Markdown."""
     return lambda _, is_small: [
@@ -116,6 +122,7 @@ PARTS = {
     "rnn-captured": ("md", 1, python("rnn_forms")),
     "onnxruntime": ("json", 1, onnxruntime),
     "onnxruntime-library": ("json", 1, onnxruntime_library),
+    "onnx-models": ("md", 1, onnx_models),
     "host": ("md", 0.5, rust("host")),
     "startup": ("md", 0.5, rust("startup")),
 }
@@ -172,7 +179,8 @@ def measure(name, out, told, small):
     part = path.with_name(f"{name}.part.{ending}")
     part.unlink(missing_ok=True)
     command = command(str(part.resolve()), small)
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'python/src'}"}
+    packages = [str(ROOT / "python/src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(packages)}
     prints = subprocess.PIPE if ending == "md" else None
     done = subprocess.run(
         command, cwd=BENCHES, env=environment, stdout=prints, text=True

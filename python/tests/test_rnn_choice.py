@@ -98,7 +98,7 @@ class Choice(unittest.TestCase):
 
     def test_recorded_calls_on_a_gpu_run_in_fast_forms(self):
         for way, is_kept, share_of_slower in (
-            ("kept", True, 0.01),
+            ("kept", True, 0.015),
             ("theirs", False, 0.02),
         ):
             times = []
@@ -117,7 +117,32 @@ class Choice(unittest.TestCase):
                         "padded": float(row[f"{way} 1"]),
                     }
                     times.append((every["packed"], every[form], every.values()))
-            self.check_gains(times, 0.96, share_of_slower)
+            self.check_gains(times, 0.97, share_of_slower)
+
+    def test_training_of_large_modules_on_a_gpu_is_padded(self):
+        lstm = torch.nn.LSTM(512, 512, device="meta")
+        for expected, changed in (
+            ("padded", {}),
+            ("padded", {"dtype": torch.float16}),
+            ("packed", {"dtype": torch.bfloat16}),  # not measured
+            ("packed", {"batch": 7}),
+            ("packed", {"is_kept": False}),
+            ("packed", {"with_gradients": False}),
+            ("packed", {"length": 10}),  # memory grows with the padded batch
+        ):
+            case = {
+                "dtype": torch.float32,
+                "batch": 8,
+                "is_kept": True,
+                "with_gradients": True,
+                "length": 60,
+                **changed,
+            }
+            x = OnGpu((100, case["batch"], 512), case["dtype"])
+            batch = Batch.of(100, [100] + [case["length"]] * (case["batch"] - 1))
+            with self.subTest(changed), torch.set_grad_enabled(case["with_gradients"]):
+                found = rnn_choice.rule(lstm, x, batch, case["is_kept"])
+                self.assertEqual(found, expected)
 
     def test_steps_after_the_longest_sequence_are_not_run(self):
         for first, lengths in itertools.product(

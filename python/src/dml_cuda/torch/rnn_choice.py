@@ -29,7 +29,8 @@ SHORT_PACK = 40
 # Below this share of filled rows, training on a GPU is packed, because memory grows with the padded batch.
 SPARSE = 0.25
 # A padded pass of oneDNN's computes this number of padding rows in each step for less than a packed call's overhead.
-# Without gradients, batches of fewer sequences are packed: their steps are too small for oneDNN on some processors.
+# Without gradients, batches of fewer sequences are packed: their steps are too small for oneDNN on some processors. In
+# training on a GPU, padding alone does not pay for fewer sequences either.
 FEW_ROWS = 8
 # More segments of time compute less padding, and each costs a call, and a copy of the weights' gradients in training.
 SEGMENTS = 4
@@ -171,6 +172,14 @@ def has_faster_pass(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: int) -> bool:
     return is_small or is_persistent(rnn, x, x.shape[-1], batch)
 
 
+def trains_faster(x: torch.Tensor, batch: Batch, is_kept: bool) -> bool:
+    """Whether a training step on a GPU is faster padded, whatever the RNN is: cuDNN's backward pass over a packed batch
+    takes up to twice as long as over a padded one. PyTorch's packs would have to be padded first."""
+    is_measured = x.dtype == torch.float32 or is_float16(x)
+    has_many = is_kept and batch.size >= FEW_ROWS
+    return x.is_cuda and is_measured and has_many and torch.is_grad_enabled()
+
+
 def rule(
     rnn: torch.nn.RNNBase, x: torch.Tensor, batch: Batch | None, is_kept: bool
 ) -> str:
@@ -189,7 +198,8 @@ def rule(
     is_short_lstm = not x.is_cuda and has_faster and batch.steps <= SHORT
     if batch.is_whole and (is_kept or has_faster) and not is_short_lstm:
         return "whole"
-    if not batch.has_empty and not (has_faster and may_gain(x, batch, is_kept)):
+    pays = has_faster or trains_faster(x, batch, is_kept)
+    if not batch.has_empty and not (pays and may_gain(x, batch, is_kept)):
         return "packed"
     if x.is_cuda or not has_faster or not batch.rows or _has_few_padding_rows(batch):
         return "padded"

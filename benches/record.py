@@ -104,27 +104,27 @@ def rust(name):
 
 # Name, ending, minutes, and the command. One whose file ends in .md prints its figures.
 PARTS = {
-    "suite": ("json", 2.5, suite),
-    "cold": ("json", 6, cold),
+    "suite": ("json", 2.3, suite),
+    "cold": ("json", 6.5, cold),
     "layouts": ("csv", 1.5, layouts),
-    "large-layouts": ("csv", 1, large),
-    "pytorch": ("md", 0.5, python("torch_calls")),
+    "large-layouts": ("csv", 0.7, large),
+    "pytorch": ("md", 0.6, python("torch_calls")),
     "compiled-pytorch": (
         "md",
-        3,
+        1.5,
         python("compiled", "torch", small=("torch", "small")),
     ),
-    "compiled-jax": ("md", 2, python("compiled", "jax", small=("jax", "small"))),
-    "rnn-sizes": ("md", 1.5, python("rnn", "sizes")),
-    "rnn-jax": ("md", 1, python("rnn_jax")),
-    "rnn-random": ("md", 2, python("rnn", "random=9601:200")),
-    "rnn-memory": ("md", 0.5, python("rnn", "memory")),
-    "rnn-captured": ("md", 1, python("rnn_forms")),
-    "onnxruntime": ("json", 1, onnxruntime),
-    "onnxruntime-library": ("json", 1, onnxruntime_library),
-    "onnx-models": ("md", 1, onnx_models),
-    "host": ("md", 0.5, rust("host")),
-    "startup": ("md", 0.5, rust("startup")),
+    "compiled-jax": ("md", 0.4, python("compiled", "jax", small=("jax", "small"))),
+    "rnn-sizes": ("md", 0.6, python("rnn", "sizes")),
+    "rnn-jax": ("md", 0.5, python("rnn_jax")),
+    "rnn-random": ("md", 0.7, python("rnn", "random=9601:200")),
+    "rnn-memory": ("md", 0.3, python("rnn", "memory")),
+    "rnn-captured": ("md", 1.4, python("rnn_forms")),
+    "onnxruntime": ("json", 2, onnxruntime),
+    "onnxruntime-library": ("json", 2, onnxruntime_library),
+    "onnx-models": ("md", 0.2, onnx_models),
+    "host": ("md", 1.5, rust("host")),
+    "startup": ("md", 0.3, rust("startup")),
 }
 
 
@@ -164,7 +164,7 @@ def one_line_a_case(results):
     cases = []
     for case in results["cases"]:
         if "each" in case:
-            case["each"] = [float(f"{time:.5g}") for time in case["each"]]
+            case["each"] = [float(f"{time:.4g}") for time in case["each"]]
         cases.append("  " + json.dumps(case))
     text = json.dumps({**results, "cases": []}, indent=1)
     return (

@@ -261,7 +261,8 @@ def random_cases(seed, count):
         gains["training" if case.training else "inference"].append(ratios[0])
         worst = min(worst, max(ratios))
         slower += max(ratios) < 1 / 1.05
-        show(f"{case.name}; {way}", ratios)
+        again = f"{ratios[1]:.2f}" if len(ratios) > 1 else ""
+        print(f"| {case.name}; {way} | {ratios[0]:.2f} | {again} |", flush=True)
     print(
         f"\n{slower} of {count} are slower by over 5 % in both runs, the worst by {1 / worst:.2f}"
     )

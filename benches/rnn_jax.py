@@ -74,7 +74,7 @@ def of_jax(steps, batch, features, directions):
 
 
 def of_this_library(steps, batch, features, directions):
-    """The same of this library's LSTM, with a pack of its own."""
+    """The times of this library's LSTM, with a pack of its own."""
     import dml_cuda.torch as dt
     import torch
     from torch_times import DEVICE, synchronize

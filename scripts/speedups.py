@@ -18,7 +18,7 @@ text { fill: #E6E6E6 } .small { fill: #AEB6BF } .paper { fill: #14171A } .grid {
 
 
 def picture(rows, digits):
-    """SVG. rows: a name and its speedups. A median within a tenth of 1 is grey. digits: how a number is written."""
+    """SVG. rows: a name and its speedups. An average within a tenth of 1 is grey. digits: how a number is written."""
     height = TOP + ROW * len(rows) + 12
     parts = [_head(height), _axis()]
     for n, (name, speedups) in enumerate(rows):
@@ -39,7 +39,7 @@ def _head(height):
 <style>{STYLE}</style>
 <rect class="paper" width="100%" height="100%" fill="#FFFFFF"/>
 <text x="{LEFT}" y="22" font-size="16" font-weight="700">{title}</text>
-<text class="small" x="{LEFT}" y="40" font-size="12">dot: median case; line: slowest to fastest case</text>"""
+<text class="small" x="{LEFT}" y="40" font-size="12">dot: average; line: slowest to fastest case</text>"""
 
 
 def _axis():
@@ -67,10 +67,10 @@ def _ticks(top):
 
 
 def _row(top, name, speedups, digits):
-    median = statistics.median(speedups)
-    kind = "even" if abs(math.log(median)) < 0.1 else "ours"
-    low, high, at = _x(min(speedups)), _x(max(speedups)), _x(median)
-    label = f"{digits(median)}× over {name}"
+    average = statistics.geometric_mean(speedups)
+    kind = "even" if abs(math.log(average)) < 0.1 else "ours"
+    low, high, at = _x(min(speedups)), _x(max(speedups)), _x(average)
+    label = f"{digits(average)}× over {name}"
     return f"""{_ticks(top)}
 <text x="{LEFT}" y="{top + 14}" font-size="14">{escape(label)}</text>
 <line class="{kind}" x1="{low}" x2="{high}" y1="{top + 26}" y2="{top + 26}" stroke-width="3"/>

@@ -11,6 +11,7 @@ import re
 import statistics
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import speedups
 import versions
@@ -20,22 +21,21 @@ BENCHES = ROOT / "benches"
 sys.path.append(str(BENCHES))
 import program  # noqa: E402
 
-H200 = BENCHES / "record" / "nvidia-h200"
-# A run of `dml-cuda bench --cold-l2`.
-COLD = BENCHES / "record" / "nvidia-h100" / "2026-11-27-cold.json"
+# One run of benches/record.py: every file says of which commit it is.
+RUN = BENCHES / "record" / "nvidia-h200" / "2026-11-29"
+COLD = RUN / "cold.json"
+SUITE_RUN = RUN / "suite.json"
 PROGRAM = program.hashes()
 # The cases, and the goals of some.
 SUITE = ROOT / "crates" / "dml-cuda-cli" / "src" / "bench" / "suite.jsonl"
-# Runs of ONNX Runtime without and with the library, and of `dml-cuda bench` on the JSON models of the same cases.
-ONNXRUNTIME = [
-    H200 / f"2026-11-23-onnxruntime{run}.json" for run in ("", "-dml-cuda", "-runner")
-]
+# Runs of ONNX Runtime without and with the library, and the kernels alone.
+ONNXRUNTIME = [RUN / "onnxruntime.json", RUN / "onnxruntime-library.json", SUITE_RUN]
+# Other records of the H200: what DirectML took, and whole ONNX models.
+DIRECTML = RUN.parent / "directml-1.13.1.json"
+MODELS_RUN = RUN.parent / "2026-11-22-onnx-models.md"
 
-# LSTMs with lengths in eager calls.
-LENGTHS = "2026-11-28-rnn.md"
-
-# Bidirectional RNNs, and the rows of CUDA graphs, which have more columns than the eager ones.
-RNN, FORMS = "2026-11-28-rnn-captured.md", r"^\| (LSTM|GRU) \[([^|]+\|){9}$"
+# The rows of RNNs in CUDA graphs.
+FORMS = r"^\| (LSTM|GRU) \[([^|]+\|){9}$"
 
 TYPES = ("u8", "f16", "f32", "i64")
 # How the names of cases begin that no table has, and of those in the table of small work.
@@ -157,10 +157,10 @@ def of_onnxruntime(mode, types):
 
 
 def quotients(file, rows, over, under):
-    """The quotients of two columns in the rows of Markdown that match. `file` is in the H200's folder."""
+    """The quotients of two columns in the rows of a record's Markdown that match."""
     lines = [
         line.split("|")
-        for line in (H200 / file).read_text(encoding="utf-8").splitlines()
+        for line in (RUN / file).read_text(encoding="utf-8").splitlines()
         if re.search(rows, line)
     ]
     return [float(cells[over]) / float(cells[under]) for cells in lines]
@@ -176,7 +176,8 @@ def of_rnns():
     ]
     lines = {}
     for line in filter(
-        re.compile(FORMS).search, (H200 / RNN).read_text(encoding="utf-8").splitlines()
+        re.compile(FORMS).search,
+        (RUN / "rnn-captured.md").read_text(encoding="utf-8").splitlines(),
     ):
         _, name, *times = (cell.strip() for cell in line.split("|"))
         kind, size, dtype = re.fullmatch(r"(\w+) (.*), (\w+)", name).groups()
@@ -189,39 +190,71 @@ def of_rnns():
     )
 
 
+class Gain(NamedTuple):
+    """A row of README's table of gains."""
+
+    alternative: str
+    """What this library is compared with."""
+    speedups: list[float]
+    """The alternative's times over this library's."""
+    measured: str
+    """What was timed."""
+    record: Path
+
+
 def gains():
-    """For each alternative its name, the speedups, which are its time over this library's, what was timed, and the
-    record's file in the folder of the H200."""
+    """The rows of README's table."""
     found = []
-    for directions, count in (("two directions", 2), ("one direction", 1)):
-        for mode in ("inference", "training"):
-            rows = rf"^\| LSTM, 1, {count}, \[.*, {mode} \|( [\d.]+ \|){{7}}$"
-            name = f"packing an LSTM, {directions}, {mode}"
-            found.append((name, quotients(LENGTHS, rows, 2, 4), "8 LSTMs", LENGTHS))
-    eager = "2026-11-23-pytorch.md"
-    ratios = quotients(eager, r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2)
-    found.append(("an eager gather in PyTorch", ratios, "8 layouts", eager))
-    compiled = "2026-11-25-compiled.md"
-    programs = quotients(compiled, r"^\| \w+, .* [uf]\d+ \|", 3, 2)
-    for name, ratios in (
-        ("torch.compile", programs[:40]),
-        ("jax.jit", programs[40:52]),
-    ):
-        what = f"{len(ratios)} programs"
-        found.append((f"a gather compiled by `{name}`", ratios, what, compiled))
+    for mode in ("inference", "training"):
+        ratios = column_of("rnn-random.md", rf"^\| .*, {mode}; \w+ \|", 2)
+        name = f"packing, random RNNs, {mode}"
+        found.append(Gain(name, ratios, f"{len(ratios)} RNNs", RUN / "rnn-random.md"))
+    sizes = quotients("rnn-sizes.md", r"^\| LSTM, .*\[4000, 32, 64\]", 2, 4)
+    name = "packing, 4,000 steps and 64 hidden units"
+    found.append(Gain(name, sizes, f"{len(sizes)} LSTMs", RUN / "rnn-sizes.md"))
+    in_jax = column_of("rnn-jax.md", r"^\| \[", 4)
+    name = "cuDNN's padded LSTM, as JAX calls it"
+    found.append(Gain(name, in_jax, f"{len(in_jax)} LSTMs", RUN / "rnn-jax.md"))
+    layouts = of_layouts("gather", "default")
+    name = "a gather by `torch.compile`, random layouts"
+    what = f"{len(layouts)} layouts"
+    found.append(Gain(name, layouts, what, RUN / "layouts.csv"))
+    for compiler, file in (("torch.compile", "pytorch"), ("jax.jit", "jax")):
+        file = f"compiled-{file}.md"
+        ratios = quotients(file, r"^\| \w+, .* [uf]\d+ \|", 3, 2)
+        name = f"a gather in programs of `{compiler}`"
+        found.append(Gain(name, ratios, f"{len(ratios)} programs", RUN / file))
+    eager = quotients("pytorch.md", r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2)
+    name = "an eager gather in PyTorch"
+    found.append(Gain(name, eager, f"{len(eager)} layouts", RUN / "pytorch.md"))
     nodes = []
     for mode, ratio in ratios_of_cases(*map(read, ONNXRUNTIME[:2])):
         if mode == "copy":
             nodes.append(ratio)
     name = "ONNX Runtime's `ReverseSequence` kernel"
     what = f"{len(nodes)} single-node models"
-    found.append((name, nodes, what, ONNXRUNTIME[1].name))
-    recorded = "directml-1.13.1.json"
-    ours = read(H200 / "2026-11-22-suite.json")
-    cases = [ratio for _, ratio in ratios_of_cases(read(H200 / recorded), ours)]
+    found.append(Gain(name, nodes, what, ONNXRUNTIME[1]))
+    cases = [ratio for _, ratio in ratios_of_cases(read(DIRECTML), read(SUITE_RUN))]
     name = "DirectML 1.13.1 under Linux (vkd3d-proton)"
-    found.append((name, cases, f"{len(cases)} cases", recorded))
+    found.append(Gain(name, cases, f"{len(cases)} cases", DIRECTML))
     return found
+
+
+def column_of(file, rows, column):
+    """The numbers of a column in the rows of a record's Markdown that match."""
+    lines = (RUN / file).read_text(encoding="utf-8").splitlines()
+    return [float(line.split("|")[column]) for line in lines if re.search(rows, line)]
+
+
+def of_layouts(over, under, file="layouts.csv"):
+    """The quotients of two times of random layouts, where both were taken."""
+    with (RUN / file).open(encoding="utf-8") as of_file:
+        rows = csv.DictReader(line for line in of_file if not line.startswith("#"))
+        return [
+            float(row[over]) / float(row[under])
+            for row in rows
+            if row[over] and row[under]
+        ]
 
 
 def ratios_of_cases(theirs, ours):
@@ -234,32 +267,52 @@ def ratios_of_cases(theirs, ours):
 
 
 def of_gains():
-    """A line for each alternative: the median of the speedups, their range, and the record."""
+    """A line for each alternative: the average of the speedups, their range, and the record. What they were measured on
+    follows."""
     lines = []
-    for name, ratios, what, file in gains():
-        median, low, high = (
+    for gain in gains():
+        average, low, high = (
             digits(number)
-            for number in (statistics.median(ratios), min(ratios), max(ratios))
+            for number in (
+                statistics.geometric_mean(gain.speedups),
+                min(gain.speedups),
+                max(gain.speedups),
+            )
         )
-        link = os.path.normpath(f"benches/record/nvidia-h200/{file}")
-        older = ", older" if is_older(file) else ""
-        lines.append([name, f"{median}× ({low}–{high})", f"[{what}]({link}){older}"])
+        link = gain.record.relative_to(ROOT)
+        older = ", older" if is_older(gain) else ""
+        speedup = f"{average}× ({low}–{high})"
+        lines.append([gain.alternative, speedup, f"[{gain.measured}]({link}){older}"])
     return table(["compared with", "speedup", "measured on"], lines)
 
 
-def is_older(file):
-    """Whether a record of the H200 was measured with other kernels, or for RNNs with other passes, or does not say. The
-    record of DirectML is compared with this library's suite."""
-    if file == "directml-1.13.1.json":
-        file = "2026-11-22-suite.json"
-    known = program.hashes_in((H200 / file).read_text(encoding="utf-8"))
-    needed = ["kernels", "rnn"] if "rnn" in file else ["kernels"]
+def told(gain):
+    """The text of the record of this library's times: DirectML's has none."""
+    path = SUITE_RUN if gain.record == DIRECTML else gain.record
+    return path.read_text(encoding="utf-8")
+
+
+def is_older(gain):
+    """Whether a record was measured with other kernels or, for RNNs, with other passes, or does not say."""
+    known = program.hashes_in(told(gain))
+    needed = ["kernels", "rnn"] if "rnn" in gain.record.name else ["kernels"]
     return any(known.get(name) != PROGRAM[name] for name in needed)
+
+
+def measured_on():
+    """The GPU, the driver and the date of the records of the table of gains, which should be one."""
+    machines = set()
+    for gain in gains():
+        head = re.search(
+            r"commit \w+, (NVIDIA \w+), ([\d.]+), .*?(\d{4}-\d\d-\d\d)", told(gain)
+        )
+        machines.add("One {}, driver {}, {}".format(*head.groups()))
+    return f"{'; '.join(sorted(machines))}. Every record names its commit."
 
 
 def picture_of_gains():
     """README's picture, which has no Markdown in its names."""
-    rows = [(name.replace("`", ""), ratios) for name, ratios, *_ in gains()]
+    rows = [(gain.alternative.replace("`", ""), gain.speedups) for gain in gains()]
     return speedups.picture(rows, digits)
 
 
@@ -267,7 +320,7 @@ def of_lengths():
     """A line for each LSTM in two directions: milliseconds packed by PyTorch, packed by this library and padded, and
     the first over the second."""
     lines = []
-    for line in (H200 / LENGTHS).read_text(encoding="utf-8").splitlines():
+    for line in (RUN / "rnn-sizes.md").read_text(encoding="utf-8").splitlines():
         if found := re.match(
             r"\| LSTM, 1, 2, (\[.*\]), \d+, (float\d+), \d+%, inference \|((?: [\d.]+ \|){7})$",
             line,
@@ -319,7 +372,7 @@ def of_constants(section):
 
 def of_record(head, file, rows, columns, after="\n"):
     """Microseconds in rows of a record's Markdown: for each name the beginning of its row behind a heading."""
-    lines = (H200 / file).read_text(encoding="utf-8").partition(after)[2].splitlines()
+    lines = file.read_text(encoding="utf-8").partition(after)[2].splitlines()
     line = lambda begin: next(
         line for line in lines if line.startswith(f"| {begin}")
     ).split("|")
@@ -367,6 +420,7 @@ SECTIONS = (
 )
 TABLES = {
     "gains": of_gains,
+    "measured on": measured_on,
     "RNNs in CUDA graphs": of_rnns,
     "versions": lambda: table(*versions.cells()),
     "of the floor": lambda: cold_table(
@@ -381,20 +435,19 @@ TABLES = {
     "LSTMs": of_lengths,
     "programs in JAX": lambda: of_record(
         ["jitted, float16, [64, 2048, 1024]", "`None`", "gather", '`"kernel"`'],
-        "2026-11-25-compiled.md",
+        RUN / "compiled-jax.md",
         IN_JAX,
         (2, 3, 4),
-        "## JAX",
     ),
     "reversals in PyTorch": lambda: of_record(
         ["[B, T, F], along T", "`dml_cuda.torch`", "compiled gather", "eager gather"],
-        "2026-11-23-pytorch.md",
+        RUN / "pytorch.md",
         dict(zip(IN_PYTORCH, IN_PYTORCH)),
         (2, 3, 4),
     ),
     "whole ONNX models": lambda: of_record(
         ["model", "without", "`1`", "`ReverseSequence,Range`"],
-        "2026-11-22-onnx-models.md",
+        MODELS_RUN,
         {name: f"{name} |" for name in MODELS},
         (2, 3, 4),
     ),
@@ -425,11 +478,10 @@ def main():
             stale.append(str(path.relative_to(ROOT)))
             if "--check" not in sys.argv:
                 path.write_text(new, encoding="utf-8")
-    for name, _, _, file in gains():
-        if is_older(file):
-            print(
-                f"README's figures for {name} were measured with other kernels: {file}"
-            )
+    for gain in gains():
+        if is_older(gain):
+            record = gain.record.relative_to(ROOT)
+            print(f"{gain.alternative} was measured with other kernels: {record}")
     wrong = sorted(versions.wrong())
     if stale and "--check" in sys.argv:
         wrong.append(

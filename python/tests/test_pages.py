@@ -36,10 +36,10 @@ python() {{ "{sys.executable}" -W ignore "$@"; }}
 # The files that commands name, besides those of the repository.
 RUNS = {
     "windows": "directml-1.13.1",
-    "linux": "2026-11-22-suite",
-    "cold": "2026-11-22",
-    "cuda": "2026-11-23-onnxruntime",
-    "library": "2026-11-23-onnxruntime-dml-cuda",
+    "linux": "2026-11-29/suite",
+    "cold": "2026-11-29/cold",
+    "cuda": "2026-11-29/onnxruntime",
+    "library": "2026-11-29/onnxruntime-library",
 }
 
 

@@ -74,7 +74,7 @@ class Choice(unittest.TestCase):
 
     def test_recorded_lstms_on_a_cpu_run_in_fast_forms(self):
         for path in (
-            "amd-epyc/2026-11-28-rnn-forms.csv",
+            "amd-epyc/2026-11-28-rnn-forms.csv.gz",
             "intel-xeon/2026-11-29-rnn-forms-1-thread.csv.gz",
             "intel-xeon/2026-11-29-rnn-forms-2-threads.csv.gz",
         ):
@@ -103,7 +103,7 @@ class Choice(unittest.TestCase):
         ):
             times = []
             for rnn, size, batch, with_gradients, row in record(
-                "nvidia-h200/2026-11-28-rnn-forms.csv"
+                "nvidia-h200/2026-11-28-rnn-forms.csv.gz"
             ):
                 x = OnGpu(size, getattr(torch, row["dtype"]))
                 with torch.set_grad_enabled(with_gradients):

@@ -164,7 +164,7 @@ fn an_older_record_has_the_cases_of_a_cold_run() {
         return; // The published crate leaves them out.
     }
     let record =
-        Results::read(&records.join("nvidia-h200/2026-11-22.json")).expect("a results file");
+        Results::read(&records.join("nvidia-h200/2026-11-29/cold.json")).expect("a results file");
     let of = |works: Vec<Work>| -> BTreeSet<(String, u64)> {
         let cases = works.into_iter().filter(|work| !work.mode.is_baseline());
         cases.map(|work| (work.name(), work.bytes)).collect()

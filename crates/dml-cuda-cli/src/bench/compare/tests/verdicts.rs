@@ -188,17 +188,22 @@ fn warnings_are_graded() {
 fn records_have_no_warning_of_a_baseline() {
     let records =
         std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/record"));
-    // The published crate leaves them out.
-    let Ok(folders) = std::fs::read_dir(records) else {
-        return;
-    };
-    let folders = folders.filter_map(|folder| std::fs::read_dir(folder.ok()?.path()).ok());
-    let files: Vec<_> = folders
-        .flatten()
-        .map(|file| file.expect("an entry").path())
-        .filter(|path| Results::is_at(path))
-        .collect();
-    assert!(files.len() > 9, "{files:?}");
+    if !records.is_dir() {
+        return; // The published crate leaves them out.
+    }
+    let mut folders = vec![records.to_owned()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if Results::is_at(&path) {
+                files.push(path);
+            }
+        }
+    }
+    assert!(files.len() > 5, "{files:?}");
     for file in files {
         let warnings =
             Comparison::new(&[Results::read(&file).expect("a results file")], 5.0).warnings;

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 H200 = ROOT / "benches" / "record" / "nvidia-h200"
 # The label and the record of each side.
 FILES = {
-    "DirectML 1.13.1 (vkd3d-proton under Linux) on NVIDIA H200": "directml-1.13.1.json",
+    "DirectML 1.13.1 (vkd3d-proton, Linux) on NVIDIA H200": "directml-1.13.1.json",
     "dml-cuda on NVIDIA H200": "2026-11-29/suite.json",
 }
 

@@ -6,34 +6,17 @@ version."""
 import csv
 import functools
 import json
-import os
 import re
 import statistics
 import sys
-from pathlib import Path
-from typing import NamedTuple
 
 import speedups
 import versions
+from gains import gains, is_older, measured_on
+from records import BENCHES, COLD, MODELS_RUN, ONNXRUNTIME, ROOT, RUN, read
 
-ROOT = Path(__file__).resolve().parent.parent
-BENCHES = ROOT / "benches"
-sys.path.append(str(BENCHES))
-import program  # noqa: E402
-
-# One run of benches/record.py: every file says of which commit it is.
-RUN = BENCHES / "record" / "nvidia-h200" / "2026-11-29"
-COLD = RUN / "cold.json"
-SUITE_RUN = RUN / "suite.json"
-PROGRAM = program.hashes()
 # The cases, and the goals of some.
 SUITE = ROOT / "crates" / "dml-cuda-cli" / "src" / "bench" / "suite.jsonl"
-# Runs of ONNX Runtime without and with the library, and the kernels alone.
-ONNXRUNTIME = [RUN / "onnxruntime.json", RUN / "onnxruntime-library.json", SUITE_RUN]
-# Other records of the H200: what DirectML took, and whole ONNX models.
-DIRECTML = RUN.parent / "directml-1.13.1.json"
-MODELS_RUN = RUN.parent / "2026-11-22-onnx-models.md"
-
 # The rows of RNNs in CUDA graphs.
 FORMS = r"^\| (LSTM|GRU) \[([^|]+\|){9}$"
 
@@ -41,31 +24,6 @@ TYPES = ("u8", "f16", "f32", "i64")
 # How the names of cases begin that no table has, and of those in the table of small work.
 ODD = ("lanes odd", "lanes long", "block long", "transposed")
 SMALL = ("small", "tokens", "lanes of", "model", "blocks of")
-
-
-def read(file):
-    """Microseconds of each case, type and mode, its floor's and its baseline's, each None where it is not known."""
-    cases, rates = {}, {}
-    run = json.loads(file.read_text(encoding="utf-8"))["cases"]
-    run = [
-        {**case, "median": statistics.median(case.get("each") or case["medians"])}
-        for case in run
-        if "each" in case or "medians" in case
-    ]
-    for case in run:
-        if case["case"] == "512 MiB":
-            rates[case["mode"]] = case["bytes"] / case["median"]
-    for case in run:
-        rate = rates.get(
-            "baseline of fills" if case["mode"] == "fill" else "baseline of copies"
-        )
-        floor = case["bytes"] / rate if rate else None
-        cases[case["case"], case["type"], case["mode"]] = (
-            case["median"],
-            floor,
-            case.get("baseline"),
-        )
-    return cases
 
 
 def table(head, lines):
@@ -156,16 +114,6 @@ def of_onnxruntime(mode, types):
     )
 
 
-def quotients(file, rows, over, under):
-    """The quotients of two columns in the rows of a record's Markdown that match."""
-    lines = [
-        line.split("|")
-        for line in (RUN / file).read_text(encoding="utf-8").splitlines()
-        if re.search(rows, line)
-    ]
-    return [float(cells[over]) / float(cells[under]) for cells in lines]
-
-
 def of_rnns():
     """A line for each size: the microseconds in CUDA graphs of PyTorch's module without lengths, of two passes, and of
     the form that an RNN with lengths chooses."""
@@ -190,82 +138,6 @@ def of_rnns():
     )
 
 
-class Gain(NamedTuple):
-    """A row of README's table of gains."""
-
-    alternative: str
-    """What this library is compared with."""
-    speedups: list[float]
-    """The alternative's times over this library's."""
-    measured: str
-    """What was timed."""
-    record: Path
-
-
-def gains():
-    """The rows of README's table."""
-    found = []
-    for mode in ("inference", "training"):
-        ratios = column_of("rnn-random.md", rf"^\| .*, {mode}; \w+ \|", 2)
-        name = f"packing, random RNNs, {mode}"
-        found.append(Gain(name, ratios, f"{len(ratios)} RNNs", RUN / "rnn-random.md"))
-    sizes = quotients("rnn-sizes.md", r"^\| LSTM, .*\[4000, 32, 64\]", 2, 4)
-    name = "packing, 4,000 steps and 64 hidden units"
-    found.append(Gain(name, sizes, f"{len(sizes)} LSTMs", RUN / "rnn-sizes.md"))
-    in_jax = column_of("rnn-jax.md", r"^\| \[", 4)
-    name = "cuDNN's padded LSTM, as JAX calls it"
-    found.append(Gain(name, in_jax, f"{len(in_jax)} LSTMs", RUN / "rnn-jax.md"))
-    layouts = of_layouts("gather", "default")
-    name = "a gather by `torch.compile`, random layouts"
-    what = f"{len(layouts)} layouts"
-    found.append(Gain(name, layouts, what, RUN / "layouts.csv"))
-    for compiler, file in (("torch.compile", "pytorch"), ("jax.jit", "jax")):
-        file = f"compiled-{file}.md"
-        ratios = quotients(file, r"^\| \w+, .* [uf]\d+ \|", 3, 2)
-        name = f"a gather in programs of `{compiler}`"
-        found.append(Gain(name, ratios, f"{len(ratios)} programs", RUN / file))
-    eager = quotients("pytorch.md", r"^\| \[[^|]+(\| [\d.]+ ){3}\|$", 4, 2)
-    name = "an eager gather in PyTorch"
-    found.append(Gain(name, eager, f"{len(eager)} layouts", RUN / "pytorch.md"))
-    nodes = []
-    for mode, ratio in ratios_of_cases(*map(read, ONNXRUNTIME[:2])):
-        if mode == "copy":
-            nodes.append(ratio)
-    name = "ONNX Runtime's `ReverseSequence` kernel"
-    what = f"{len(nodes)} single-node models"
-    found.append(Gain(name, nodes, what, ONNXRUNTIME[1]))
-    cases = [ratio for _, ratio in ratios_of_cases(read(DIRECTML), read(SUITE_RUN))]
-    name = "DirectML 1.13.1 under Linux (vkd3d-proton)"
-    found.append(Gain(name, cases, f"{len(cases)} cases", DIRECTML))
-    return found
-
-
-def column_of(file, rows, column):
-    """The numbers of a column in the rows of a record's Markdown that match."""
-    lines = (RUN / file).read_text(encoding="utf-8").splitlines()
-    return [float(line.split("|")[column]) for line in lines if re.search(rows, line)]
-
-
-def of_layouts(over, under, file="layouts.csv"):
-    """The quotients of two times of random layouts, where both were taken."""
-    with (RUN / file).open(encoding="utf-8") as of_file:
-        rows = csv.DictReader(line for line in of_file if not line.startswith("#"))
-        return [
-            float(row[over]) / float(row[under])
-            for row in rows
-            if row[over] and row[under]
-        ]
-
-
-def ratios_of_cases(theirs, ours):
-    """The mode of each case that both have, and their time over ours."""
-    ratios = []
-    for key, (time, *_) in theirs.items():
-        if key in ours:
-            ratios.append((key[2], time / ours[key][0]))
-    return ratios
-
-
 def of_gains():
     """A line for each alternative: the average of the speedups, their range, and the record. What they were measured on
     follows."""
@@ -284,30 +156,6 @@ def of_gains():
         speedup = f"{average}× ({low}–{high})"
         lines.append([gain.alternative, speedup, f"[{gain.measured}]({link}){older}"])
     return table(["compared with", "speedup", "measured on"], lines)
-
-
-def told(gain):
-    """The text of the record of this library's times: DirectML's has none."""
-    path = SUITE_RUN if gain.record == DIRECTML else gain.record
-    return path.read_text(encoding="utf-8")
-
-
-def is_older(gain):
-    """Whether a record was measured with other kernels or, for RNNs, with other passes, or does not say."""
-    known = program.hashes_in(told(gain))
-    needed = ["kernels", "rnn"] if "rnn" in gain.record.name else ["kernels"]
-    return any(known.get(name) != PROGRAM[name] for name in needed)
-
-
-def measured_on():
-    """The GPU, the driver and the date of the records of the table of gains, which should be one."""
-    machines = set()
-    for gain in gains():
-        head = re.search(
-            r"commit \w+, (NVIDIA \w+), ([\d.]+), .*?(\d{4}-\d\d-\d\d)", told(gain)
-        )
-        machines.add("One {}, driver {}, {}".format(*head.groups()))
-    return f"{'; '.join(sorted(machines))}. Every record names its commit."
 
 
 def picture_of_gains():

@@ -40,6 +40,11 @@ impl Family {
             .expect("a unit of the table below")
     }
 
+    /// Whether some of its kernels swap or exchange in place, besides any that copy there.
+    pub fn has_kernels_in_place(&self) -> bool {
+        !Placement::InPlace.of(&self.entries).is_empty()
+    }
+
     fn named(&self, name: &'static str) -> Entry {
         Entry {
             file: self.file,

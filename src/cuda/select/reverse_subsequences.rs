@@ -1,7 +1,7 @@
 //! REVERSE_SUBSEQUENCES: every kernel that can run a layout has an estimate, and the lowest one is chosen.
 
 use super::fit::{add, Candidates};
-use super::layout::{Layout, NOT_DIVIDED, NOT_IN_PLACE, ONLY_IN_PLACE};
+use super::layout::{Layout, NOT_DIVIDED, ONLY_IN_PLACE};
 use super::small::{SmallUnits, COPIES_OR_SWAPS, EXCHANGES, SCATTERS};
 use super::{chosen, Candidate, RejectReason, Variant};
 use super::{
@@ -104,12 +104,13 @@ pub(super) fn layouts<'a>(
     layouts
 }
 
-/// Every candidate of a plan or, with `only_fastest`, those that may be chosen. Passes each kernel's name to `tried`,
-/// with the reason if it cannot run the layout of the plan's elements.
+/// Every candidate of a plan or, with `only_fastest`, those that may be chosen. Passes each family to `tried`, with the
+/// reason if it cannot run the layout of the plan's elements. In place, that of families with copying kernels alone is
+/// why these cannot.
 fn find(
     layouts: &[Layout<'_>],
     only_fastest: bool,
-    mut tried: impl FnMut(&'static str, Result<(), RejectReason>),
+    mut tried: impl FnMut(&'static Family, Result<(), RejectReason>),
 ) -> Candidates {
     let mut list = Candidates::new(only_fastest);
     for (n, layout) in layouts.iter().enumerate() {
@@ -126,8 +127,10 @@ fn find(
                 let name = kernel.variant;
                 list.variant = Variant { name, number };
                 let result = (kernel.add)(layout, number, &mut list);
-                if n == 0 || result.is_ok() {
-                    tried(kernel.family.name, result);
+                let is_of_elements = layout.width == layouts[0].width;
+                let only_copies = copies_in_place && !kernel.family.has_kernels_in_place();
+                if n == 0 || result.is_ok() || (is_of_elements && only_copies) {
+                    tried(kernel.family, result);
                 }
             }
         }
@@ -154,15 +157,15 @@ pub(crate) fn select(
         .collect()
 }
 
-/// Remembers why a kernel cannot run a plan, until a variant of it can. The last variant's reason counts, unless it is
+/// Remembers why a family cannot run a plan, until a variant of it can. The last variant's reason counts, unless it is
 /// that a unit does not divide the layout.
 fn remember(
-    kernels: &mut Vec<(&'static str, Option<RejectReason>)>,
-    name: &'static str,
+    families: &mut Vec<(&'static Family, Option<RejectReason>)>,
+    family: &'static Family,
     result: Result<(), RejectReason>,
 ) {
-    let Some((_, known)) = kernels.iter_mut().find(|(of, _)| *of == name) else {
-        kernels.push((name, result.err()));
+    let Some((_, known)) = families.iter_mut().find(|(of, _)| of.name == family.name) else {
+        families.push((family, result.err()));
         return;
     };
     match result {
@@ -172,26 +175,23 @@ fn remember(
     }
 }
 
-/// The kernels that cannot run the plan.
+/// The families that cannot run the plan. A name ends in `_in_place` if such a kernel gave the reason.
 pub(crate) fn rejected(
     plan: &Plan,
     target: &GpuTarget,
     placement: Placement,
 ) -> Vec<(String, RejectReason)> {
-    let mut kernels = Vec::new();
-    find(&layouts(plan, target, placement), true, |name, result| {
-        remember(&mut kernels, name, result)
+    let mut families = Vec::new();
+    find(&layouts(plan, target, placement), true, |family, result| {
+        remember(&mut families, family, result)
     });
-    let rejected = kernels
-        .into_iter()
-        .filter_map(|(name, reason)| Some((name, reason?)));
-    let named = rejected.map(|(name, reason)| {
-        let is_in_place = (placement == Placement::InPlace && reason != NOT_IN_PLACE.into())
-            || reason == ONLY_IN_PLACE.into();
-        (
-            format!("{name}{}", if is_in_place { "_in_place" } else { "" }),
-            reason,
-        )
-    });
-    named.collect()
+    let mut rejected = Vec::with_capacity(families.len());
+    for (family, reason) in families {
+        let Some(reason) = reason else { continue };
+        let is_of_placement = placement == Placement::InPlace && family.has_kernels_in_place();
+        let is_in_place = is_of_placement || reason == ONLY_IN_PLACE.into();
+        let suffix = if is_in_place { "_in_place" } else { "" };
+        rejected.push((format!("{}{suffix}", family.name), reason));
+    }
+    rejected
 }

@@ -9,7 +9,7 @@
 
 use super::fit::{Kernel, Needs};
 use super::layout::parameters::dim_in_units;
-use super::layout::Layout;
+use super::layout::{Layout, NOT_IN_PLACE};
 use super::{blocks, reject_if, RejectReason};
 use crate::cuda::estimate::Work;
 use crate::cuda::launch::Grid;
@@ -30,7 +30,7 @@ impl Kernel for ShortLanes {
     type Parameters = parameters::ShortLanes;
 
     fn fit(layout: &Layout<'_>, _: u32) -> Result<Self, RejectReason> {
-        reject_if(layout.in_place(), "it copies, also in place")?;
+        reject_if(layout.in_place(), NOT_IN_PLACE)?;
         layout.contiguous_lanes()?;
         let bytes = layout.bytes(layout.axis.size);
         reject_if(

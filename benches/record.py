@@ -4,9 +4,9 @@ head names the commit, the GPU, the driver, the versions, the date and the hashe
 
 Usage: PYTHONPATH=python/src python3 benches/record.py OUT [PART...] [--small]
 
-A part whose file is there is not measured again, so that the command may run in two stretches. --small measures next to
-nothing, on any machine, to see that every part runs. Programs are looked for in gpu-bundle/, as scripts/gpu-bundle.sh
-makes it, and in target/release.
+A part whose file is there is not measured again, so that the command may run in two stretches. Its program and machine
+must be the same. --small measures next to nothing, on any machine, to see that every part runs. Programs are looked for
+in gpu-bundle/, as scripts/gpu-bundle.sh makes it, and in target/release.
 
 Parts, with the minutes that they take on an H200:
 """
@@ -117,7 +117,7 @@ PARTS = {
     "compiled-jax": ("md", 0.4, python("compiled", "jax", small=("jax", "small"))),
     "rnn-sizes": ("md", 0.6, python("rnn", "sizes")),
     "rnn-jax": ("md", 0.5, python("rnn_jax")),
-    "rnn-random": ("md", 0.7, python("rnn", "random=9601:200")),
+    "rnn-random": ("md", 0.7, python("rnn", "random=9601:200", small=("random=1:2",))),
     "rnn-memory": ("md", 0.3, python("rnn", "memory")),
     "rnn-captured": ("md", 1.4, python("rnn_forms")),
     "onnxruntime": ("json", 2, onnxruntime),
@@ -126,6 +126,10 @@ PARTS = {
     "host": ("md", 1.5, rust("host")),
     "startup": ("md", 0.3, rust("startup")),
 }
+
+
+# What runs on a GPU alone.
+NEEDS_GPU = ("cold", "rnn-memory")
 
 
 def seed():
@@ -142,8 +146,8 @@ def printed(command):
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def head():
-    """The commit, the machine, the versions, the date and the hashes, in one line."""
+def facts(small):
+    """The commit, the machine, the versions and the hashes: all that a file says of how it was measured but the date."""
     commit = os.environ.get("DML_CUDA_COMMIT") or printed(
         ["git", "describe", "--always", "--dirty"]
     )
@@ -155,8 +159,21 @@ def head():
         if version := printed([PYTHON, "-c", code]):
             versions.append(f"{name} {version}")
     known = [f"{name} {value}" for name, value in program.hashes().items()]
-    facts = [f"commit {commit or 'unknown'}", gpu, *versions]
-    return ", ".join([*facts, str(datetime.date.today()), *known])
+    size = ["measured with --small"] if small else []
+    return [f"commit {commit or 'unknown'}", gpu, *versions, *known, *size]
+
+
+def is_measured(path, told, small):
+    """Whether a part's file is there. If another program or machine measured it, or --small, the command ends."""
+    if not path.exists():
+        return False
+    text = path.read_text(encoding="utf-8")
+    missing = [fact for fact in told if fact not in text]
+    if missing or (not small and "measured with --small" in text):
+        sys.exit(
+            f"{path} was measured otherwise ({', '.join(missing) or '--small'}): use another folder, or delete it"
+        )
+    return True
 
 
 def one_line_a_case(results):
@@ -201,35 +218,47 @@ def measure(name, out, told, small):
 
 
 def main():
-    parts = "\n".join(f"  {name:20} {of[1]:g}" for name, of in PARTS.items())
+    minutes = "\n".join(f"  {name:20} {of[1]:g}" for name, of in PARTS.items())
     parser = argparse.ArgumentParser(
-        description=__doc__ + parts,
+        description=__doc__ + minutes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("part", nargs="*", choices=[[], *PARTS])
+    parser.add_argument("out", type=pathlib.Path, metavar="OUT")
+    parser.add_argument("parts", nargs="*", metavar="PART")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_intermixed_args()
+    small = options.small
+    for name in options.parts:
+        if name not in PARTS:
+            parser.error(f"there is no part {name}; --help lists them")
+    if options.out.exists() and not options.out.is_dir():
+        parser.error(f"{options.out} is a file, but must be a folder")
     options.out.mkdir(parents=True, exist_ok=True)
+    told = facts(small)
     wanted = []
-    for name in options.part or PARTS:
-        if (options.out / f"{name}.{PARTS[name][0]}").exists():
+    for name in options.parts or PARTS:
+        if is_measured(options.out / f"{name}.{PARTS[name][0]}", told, small):
             print(f"{name}: is there")
+        elif small and name in NEEDS_GPU and "no GPU" in told:
+            print(f"{name}: needs a GPU")
         else:
             wanted.append(name)
-    if not options.small:
-        minutes = sum(PARTS[name][1] for name in wanted)
-        print(f"{len(wanted)} parts, which take about {minutes:g} minutes", flush=True)
-    told = head()
-    print(told, flush=True)
+    if not small:
+        total = sum(PARTS[name][1] for name in wanted)
+        print(f"{len(wanted)} parts, which take about {total:g} minutes", flush=True)
+    head = f"{', '.join(told)}, {datetime.date.today()}"
+    print(head, flush=True)
     failed = []
     for name in wanted:
         begin = time.monotonic()
-        error = measure(name, options.out, told, options.small)
+        error = measure(name, options.out, head, small)
         print(error or f"{name}: {time.monotonic() - begin:.0f} s", flush=True)
         failed += [error] if error else []
     sys.exit("\n".join(failed) or None)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("interrupted: the same command measures what is missing")

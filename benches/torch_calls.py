@@ -12,6 +12,8 @@ import torch
 from torch_times import DEVICE, gather, host_times, timed
 
 SMALL = sys.argv[1:] == ["small"]
+if sys.argv[1:] and not SMALL:
+    sys.exit(__doc__)
 # [B, T, F], reversed along T.
 SIZES = [(64, 2048, 1024), (64, 512, 1024), (32, 128, 512), (8, 64, 128)]
 

@@ -9,7 +9,7 @@
 //
 // Algorithm
 //   A thread loads lanes and their lengths at once, reverses each lane in registers, and stores it whole. In place it
-//   loads a lane of 32 bytes, which is a sector of its own, only when the length says that it moves.
+//   loads a lane of 32 bytes, which is a sector if the tensor begins at one, only when the length says that it moves.
 //
 // Mapping of threads to lanes
 //   Item n is a lane. A thread takes lanes that are THREADS apart, so that neighbouring threads take neighbouring lanes.
@@ -17,7 +17,8 @@
 // Variants: lanes of each size, in one dimension or in few. The width of an element is a parameter.
 //
 // In-place safety: a lane belongs to one thread, which has read all of it before it writes. It does not write a lane of
-// which no element moves, and writes elements at and past the length with the bits that they had.
+// which no element moves, and writes elements at and past the length with the bits that they had. Threads past the last
+// lane load that one, and use nothing of it.
 #include "reverse.cuh"
 
 using namespace short_lanes;
@@ -108,7 +109,7 @@ template <u32 BYTES, u32 RANK>
 __device__ __forceinline__ void reverse_lanes(const ShortLanes& p) {
     constexpr u32 LANES = BYTES > 8 ? 1 : 16 / BYTES < MOST_LANES ? 16 / BYTES : MOST_LANES;
     const bool in_place = p.r.input == p.r.out;
-    // In place, a lane that is a sector of its own is loaded only if an element of it moves.
+    // In place, a lane as large as a sector is loaded only if an element of it moves.
     const bool waits = BYTES == SECTOR && in_place;
     const u64 first = static_cast<u64>(blockIdx.x) * (THREADS * LANES) + threadIdx.x;
     Lane<BYTES> lane[LANES];

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the costs of src/cuda/estimate.rs to measured times:
-fit-estimates.py [--check | --only FAMILY] [TARGET-NAME.csv[.gz]...]
+"""Fits the costs of src/cuda/estimate.rs to measured times.
 
 `dml-cuda tune` writes these files. Their names begin with the GPU, as `dml-cuda --target` takes it, and a hyphen. A
 kernel's time is that of the specialized one, because CUDA graphs run that. Where only the generic one was recorded,
@@ -11,6 +10,7 @@ seen, and writes src/cuda/costs.rs. With --check it fits nothing, and prints how
 Needs numpy, pandas and scipy.
 """
 
+import argparse
 import math
 import pathlib
 import re
@@ -223,16 +223,21 @@ def report_choices(data, name):
 
 
 def main():
-    if {"-h", "--help"} & set(sys.argv):
-        return print(__doc__)
-    arguments = sys.argv[1:]
-    only = None
-    if "--only" in arguments:
-        at = arguments.index("--only")
-        only = arguments[at + 1]
-        del arguments[at : at + 2]
-    names = [argument for argument in arguments if argument != "--check"]
-    files = [pathlib.Path(name) for name in names]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="*", metavar="TARGET-NAME.csv[.gz]")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--check", action="store_true")
+    how.add_argument("--only", metavar="FAMILY")
+    options = parser.parse_args()
+    only = options.only
+    families = {kernel.split()[-2] for kernel in present_costs()}
+    if only and only not in families:
+        parser.error(
+            f"{only} has no costs to begin with; it must be one of {', '.join(sorted(families))}"
+        )
+    files = [pathlib.Path(name) for name in options.files]
     files = files or sorted((ROOT / "benches/record/times").glob("*.csv.gz"))
     data = pd.concat([load_or_exit(path) for path in files], ignore_index=True)
     terms = np.array([text.split() for text in data.terms], float)
@@ -240,7 +245,7 @@ def main():
     data["us"] = captured(data, terms[:, TERMS.index("memory")])
     data["bytes"] = data.sizes_and_strides.map(bytes_of)
     data["kernel_number"], kernels = pd.factorize(data.costs)
-    if "--check" in sys.argv:
+    if options.check:
         return check(data, terms, kernels)
     # Only kernels that have one mode are fitted. The choices that are reported are among all kernels.
     timed = (data.us.notna() & ~data.copies).to_numpy()
@@ -279,7 +284,7 @@ def kept_costs(kernels, only):
     kept = np.full((len(kernels), len(TERMS)), np.inf)
     present = present_costs()
     for number, kernel in enumerate(kernels):
-        if only and kernel in present and only not in kernel.split():
+        if only and kernel in present and kernel.split()[-2] != only:
             with np.errstate(divide="ignore"):
                 kept[number] = np.maximum(np.log(present[kernel]), LEAST)
     return kept

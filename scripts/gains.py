@@ -1,5 +1,6 @@
 """The rows of README's table of gains, and what they were measured with."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -45,10 +46,10 @@ def gains():
         found.append(Gain(name, ratios, f"{len(ratios)} RNNs", RUN / "rnn-random.md"))
     sizes = quotients("rnn-sizes.md", r"^\| LSTM, .*\[4000, 32, 64\]", 2, 4)
     name = "packing, 4,000 steps and 64 hidden units"
-    found.append(Gain(name, sizes, f"{len(sizes)} LSTMs", RUN / "rnn-sizes.md"))
+    found.append(Gain(name, sizes, f"{len(sizes)} timings", RUN / "rnn-sizes.md"))
     in_jax = column_of("rnn-jax.md", r"^\| \[", 4)
     name = "cuDNN's padded LSTM, as JAX calls it"
-    found.append(Gain(name, in_jax, f"{len(in_jax)} LSTMs", RUN / "rnn-jax.md"))
+    found.append(Gain(name, in_jax, f"{len(in_jax)} timings", RUN / "rnn-jax.md"))
     layouts = of_layouts("gather", "default")
     name = "a gather by `torch.compile`, random layouts"
     what = f"{len(layouts)} layouts"
@@ -88,11 +89,12 @@ def is_older(gain):
 
 
 def measured_on():
-    """The GPU, the driver and the date of the records of the table of gains, which should be one."""
+    """The GPU, the driver and the date of this library's records, which should be one of each, and DirectML's date."""
     machines = set()
     for gain in gains():
         head = re.search(
             r"commit \w+, (NVIDIA \w+), ([\d.]+), .*?(\d{4}-\d\d-\d\d)", told(gain)
         )
         machines.add("One {}, driver {}, {}".format(*head.groups()))
-    return f"{'; '.join(sorted(machines))}. Every record names its commit."
+    directml = json.loads(DIRECTML.read_text(encoding="utf-8"))["machine"]["date"]
+    return f"{'; '.join(sorted(machines))} (DirectML: {directml}). Records name their commits."

@@ -8,8 +8,9 @@
 Only lengths on the host can choose: to look at lengths on a GPU is to wait for it, so they run padded.
 
 The choice is a rule, and no estimate of times. On a GPU, padding pays where cuDNN has an algorithm for padded input
-that it does not have for packed input. On a CPU, padding pays for oneDNN's LSTMs, because packing calls them once a
-step. benches/results.md links the times that the constants come from."""
+that it does not have for packed input, and in training, whose backward pass is slow over packed input. On a CPU,
+padding pays for oneDNN's LSTMs, because packing calls them once a step. benches/results.md links the times that the
+constants come from."""
 
 import logging
 import os

@@ -128,7 +128,9 @@ impl Launcher {
             return Ok(());
         };
         let _current = self.context.enter_to_queue()?;
-        if self.options.specialize == Specialize::InGraphs && stream.is_capturing() {
+        let may_be_specialized =
+            self.options.specialize == Specialize::InGraphs && launch.entry.specializable;
+        if may_be_specialized && stream.is_capturing() {
             let no_loading = self.context.protect_capture(stream);
             let specialized = self.context.specialized_kernel(launch);
             drop(no_loading);

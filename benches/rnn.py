@@ -16,6 +16,7 @@ import itertools
 import math
 import os
 import random
+import re
 import statistics
 import sys
 import time
@@ -324,7 +325,21 @@ def memory(small):
         show(case.name, [*peaks, peaks[1] / peaks[0]])
 
 
+PARTS = {"sizes": sizes, "fills": fills, "memory": memory}
+WITH_OPTIONS = {"random": random_cases, "forms": every_form}
+
+
+def is_part(text):
+    """Whether an argument is a part, with a seed and a number above 0 if it takes them."""
+    name, _, options = text.partition("=")
+    if name in WITH_OPTIONS:
+        return re.fullmatch(r"\d+:[1-9]\d*", options) is not None
+    return not options and name in (*PARTS, "small")
+
+
 def main(parts):
+    if not all(map(is_part, parts)):
+        sys.exit(__doc__)
     if not GPU:
         torch.set_num_threads(int(os.environ.get("THREADS", "2")))
     where = (
@@ -341,11 +356,9 @@ def main(parts):
             if GPU:
                 memory(small)
         elif options:
-            {"random": random_cases, "forms": every_form}[name](
-                *map(int, options.split(":"))
-            )
+            WITH_OPTIONS[name](*map(int, options.split(":")))
         else:
-            {"sizes": sizes, "fills": fills, "memory": memory}[name]([])
+            PARTS[name]([])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """Draws docs/benchmark.svg with target/release/dml-cuda, from benches/record: DirectML next to this library. The other
 picture, docs/speedups.svg, is drawn by scripts/tables.py."""
 
+import argparse
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,7 @@ FILES = {
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__).parse_args()
     command = [ROOT / "target" / "release" / "dml-cuda", "report"]
     command += [H200 / name for name in FILES.values()]
     for label in FILES:

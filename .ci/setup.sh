@@ -10,6 +10,8 @@ work=$CI_WORK
 # This folder also has the builds of what a step clones or unpacks, so that other crates are compiled once. Files that
 # serve only a debugger or a second build of one tree are left out, because they would take most of the disk.
 shared=$(realpath target)
+# A path of the caller's would come before the wheels that are tested.
+unset PYTHONPATH
 # Users' CI sets CI, and PyTorch's compiler behaves differently with it.
 export CI=true CI_WORK CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 

@@ -60,10 +60,10 @@ def column_of(file, rows, column):
     return [float(line.split("|")[column]) for line in lines if re.search(rows, line)]
 
 
-def of_layouts(over, under, file="layouts.csv"):
+def of_layouts(over, under):
     """The quotients of two times of random layouts, where both were taken."""
-    with (RUN / file).open(encoding="utf-8") as of_file:
-        rows = csv.DictReader(line for line in of_file if not line.startswith("#"))
+    with (RUN / "layouts.csv").open(encoding="utf-8") as file:
+        rows = csv.DictReader(line for line in file if not line.startswith("#"))
         return [
             float(row[over]) / float(row[under])
             for row in rows

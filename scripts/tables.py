@@ -139,8 +139,7 @@ def of_rnns():
 
 
 def of_gains():
-    """A line for each alternative: the average of the speedups, their range, and the record. What they were measured on
-    follows."""
+    """A line for each alternative: the average of the speedups, their range, and the record."""
     lines = []
     for gain in gains():
         average, low, high = (

@@ -21,3 +21,6 @@ done
 ../../.venv/torch/bin/python -W ignore ../../benches/rnn_forms.py small
 ../../.venv/torch/bin/python -W ignore ../../benches/rnn.py small
 ../../.venv/torch/bin/python -W ignore ../../benches/compiled.py torch small twice
+../../.venv/torch/bin/python -W ignore ../../benches/random_layouts.py "$work/layouts.csv" 1 --small --count 2 --workers 1
+(cd ../.. && venv torch jax==0.10.2)
+../../.venv/torch/bin/python -W ignore ../../benches/rnn_jax.py small

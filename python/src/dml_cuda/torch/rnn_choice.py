@@ -8,9 +8,9 @@
 Only lengths on the host can choose: to look at lengths on a GPU is to wait for it, so they run padded.
 
 The choice is a rule, and no estimate of times. On a GPU, padding pays where cuDNN has an algorithm for padded input
-that it does not have for packed input, and in training, whose backward pass is slow over packed input. On a CPU,
-padding pays for oneDNN's LSTMs, because packing calls them once a step. benches/results.md links the times that the
-constants come from."""
+that it does not have for packed input, and in training, whose steps take up to twice as long over packed input. On a
+CPU, padding pays for oneDNN's LSTMs, because packing calls them once a step. benches/results.md links the times that
+the constants come from."""
 
 import logging
 import os
@@ -31,7 +31,7 @@ SHORT_PACK = 40
 SPARSE = 0.25
 # A padded pass of oneDNN's computes this number of padding rows in each step for less than a packed call's overhead.
 # Without gradients, batches of fewer sequences are packed: their steps are too small for oneDNN on some processors. In
-# training on a GPU, padding alone does not pay for fewer sequences either.
+# training on a GPU, RNNs without a faster algorithm for padded input are packed as well.
 FEW_ROWS = 8
 # More segments of time compute less padding, and each costs a call, and a copy of the weights' gradients in training.
 SEGMENTS = 4
@@ -174,8 +174,8 @@ def has_faster_pass(rnn: torch.nn.RNNBase, x: torch.Tensor, batch: int) -> bool:
 
 
 def trains_faster(x: torch.Tensor, batch: Batch, is_kept: bool) -> bool:
-    """Whether a training step on a GPU is faster padded, whatever the RNN is: cuDNN's backward pass over a packed batch
-    takes up to twice as long as over a padded one. PyTorch's packs would have to be padded first."""
+    """Whether a training step on a GPU is faster padded, whatever the RNN is: over a packed batch it takes up to twice as
+    long. PyTorch's packs would have to be padded first."""
     is_measured = x.dtype == torch.float32 or is_float16(x)
     has_many = is_kept and batch.size >= FEW_ROWS
     return x.is_cuda and is_measured and has_many and torch.is_grad_enabled()
